@@ -1,0 +1,157 @@
+//! The attributes of busload's kernels: [`macro@kernel`] and [`macro@device`].
+//!
+//! They do only what `macro_rules!` cannot: name the shared arrays of a kernel after it, collect its documentation,
+//! and wrap the body in the one `unsafe` block whose contract is the launch's. What a kernel becomes on each machine
+//! is decided by the macros `entry!` and `shared_array!` of the facade's back ends, in `gpu/src/device/`.
+
+use proc_macro::TokenStream;
+use proc_macro2::{Delimiter, Group, Ident, Span, TokenStream as Tokens, TokenTree};
+use quote::{format_ident, quote};
+use syn::{Error, FnArg, ItemFn, Pat, ReturnType, parse_macro_input};
+
+/// Makes a kernel of an `unsafe fn`: an entry of the PTX, and an entry of the simulator on the host.
+///
+/// The function takes plain values and the facade's pointers, returns nothing and has no generics. Its body may use
+/// `shared!`, always in the form `let NAME = shared!(TYPE);`, and everything `unsafe` without a further block: the
+/// kernel's contract is that whoever launches it passes buffers as large as its documentation says.
+#[proc_macro_attribute]
+pub fn kernel(arguments: TokenStream, item: TokenStream) -> TokenStream {
+    let function = parse_macro_input!(item as ItemFn);
+    expand_kernel(arguments.into(), function).unwrap_or_else(Error::into_compile_error).into()
+}
+
+/// Makes a device function of a `fn`: inlined into every kernel that calls it, its body one `unsafe` block where the
+/// function is `unsafe`.
+#[proc_macro_attribute]
+pub fn device(arguments: TokenStream, item: TokenStream) -> TokenStream {
+    let function = parse_macro_input!(item as ItemFn);
+    expand_device(arguments.into(), function).unwrap_or_else(Error::into_compile_error).into()
+}
+
+fn expand_kernel(arguments: Tokens, function: ItemFn) -> Result<Tokens, Error> {
+    refuse_arguments(&arguments, "kernel")?;
+    let ItemFn { attrs, vis, sig, block } = function;
+    if sig.unsafety.is_none() {
+        return Err(Error::new_spanned(sig.fn_token, "a kernel is an `unsafe fn`: its launch must pass buffers of the right sizes"));
+    }
+    if !sig.generics.params.is_empty() {
+        return Err(Error::new_spanned(sig.generics, "a kernel has no generics: it is one entry of the PTX"));
+    }
+    if let ReturnType::Type(..) = sig.output {
+        return Err(Error::new_spanned(sig.output, "a kernel returns nothing: let it store its result"));
+    }
+    let mut parameters = Vec::new();
+    for input in &sig.inputs {
+        match input {
+            FnArg::Typed(typed) => match &*typed.pat {
+                Pat::Ident(pattern) => parameters.push((pattern.ident.clone(), typed.ty.clone())),
+                other => return Err(Error::new_spanned(other, "a kernel's parameter has a plain name")),
+            },
+            FnArg::Receiver(receiver) => return Err(Error::new_spanned(receiver, "a kernel is no method")),
+        }
+    }
+    let mut arrays = Vec::new();
+    let statements: Tokens = block.stmts.iter().map(|statement| quote!(#statement)).collect();
+    let body = name_shared_arrays(statements, &sig.ident, &mut arrays)?;
+    let name = &sig.ident;
+    let (names, types): (Vec<_>, Vec<_>) = parameters.into_iter().unzip();
+    let (symbols, array_types): (Vec<_>, Vec<_>) = arrays.into_iter().unzip();
+    let documentation = documentation(&attrs);
+    Ok(quote! {
+        #(::gpu::device::shared_array!(#symbols, #array_types);)*
+        ::gpu::device::entry! {
+            #(#attrs)*
+            #[documentation(#documentation)]
+            #vis unsafe fn #name(#(#names: #types),*) {
+                #[allow(unused_unsafe, clippy::undocumented_unsafe_blocks, reason = "the contract is the launch's")]
+                unsafe { #body }
+            }
+        }
+    })
+}
+
+fn expand_device(arguments: Tokens, function: ItemFn) -> Result<Tokens, Error> {
+    refuse_arguments(&arguments, "device")?;
+    let ItemFn { attrs, vis, sig, block } = function;
+    let statements = &block.stmts;
+    let body = match sig.unsafety {
+        Some(_) => quote! {
+            #[allow(unused_unsafe, clippy::undocumented_unsafe_blocks, reason = "the contract is the launch's")]
+            unsafe { #(#statements)* }
+        },
+        None => quote! { #(#statements)* },
+    };
+    Ok(quote! { #(#attrs)* #[inline(always)] #vis #sig { #body } })
+}
+
+fn refuse_arguments(arguments: &Tokens, attribute: &str) -> Result<(), Error> {
+    match arguments.is_empty() {
+        true => Ok(()),
+        false => Err(Error::new_spanned(arguments, format!("#[{attribute}] takes no arguments"))),
+    }
+}
+
+/// The lines of the `///` comments, joined.
+fn documentation(attrs: &[syn::Attribute]) -> String {
+    let lines = attrs.iter().filter_map(|attribute| match &attribute.meta {
+        syn::Meta::NameValue(meta) if meta.path.is_ident("doc") => match &meta.value {
+            syn::Expr::Lit(syn::ExprLit { lit: syn::Lit::Str(text), .. }) => Some(text.value()),
+            _ => None,
+        },
+        _ => None,
+    });
+    lines.map(|line| line.strip_prefix(' ').unwrap_or(&line).to_owned()).collect::<Vec<_>>().join("\n")
+}
+
+/// Gives every `let NAME = shared!(TYPE)` the symbol `<kernel>_NAME`, and collects symbols and types.
+fn name_shared_arrays(body: Tokens, kernel: &Ident, arrays: &mut Vec<(Ident, Tokens)>) -> Result<Tokens, Error> {
+    let mut out: Vec<TokenTree> = Vec::new();
+    let mut tokens = body.into_iter().peekable();
+    while let Some(token) = tokens.next() {
+        match token {
+            TokenTree::Ident(ident) if ident == "shared" && is_bang(tokens.peek()) => {
+                let bang = tokens.next();
+                let Some(TokenTree::Group(group)) = tokens.next() else {
+                    return Err(Error::new(ident.span(), "shared! takes a type, as in `shared!([f32; 33 * 32])`"));
+                };
+                let Some(name) = bound_name(&out) else {
+                    return Err(Error::new(ident.span(), "bind the array to a name, as in `let tile = shared!([f32; 33 * 32]);`"));
+                };
+                let ty = group.stream();
+                let symbol = format_ident!("{kernel}_{name}", span = Span::call_site());
+                if arrays.iter().any(|(known, _)| *known == symbol) {
+                    return Err(Error::new(name.span(), format!("the kernel already has a shared array `{name}`")));
+                }
+                let mut named = Group::new(Delimiter::Parenthesis, quote!(#symbol, #name, #ty));
+                named.set_span(group.span());
+                out.push(TokenTree::Ident(ident));
+                out.extend(bang);
+                out.push(TokenTree::Group(named));
+                arrays.push((symbol, ty));
+            }
+            TokenTree::Group(group) => {
+                let mut inner = Group::new(group.delimiter(), name_shared_arrays(group.stream(), kernel, arrays)?);
+                inner.set_span(group.span());
+                out.push(TokenTree::Group(inner));
+            }
+            other => out.push(other),
+        }
+    }
+    Ok(out.into_iter().collect())
+}
+
+fn is_bang(token: Option<&TokenTree>) -> bool {
+    matches!(token, Some(TokenTree::Punct(punct)) if punct.as_char() == '!')
+}
+
+/// The name in a trailing `let NAME =`.
+fn bound_name(out: &[TokenTree]) -> Option<Ident> {
+    match out {
+        [.., TokenTree::Ident(keyword), TokenTree::Ident(name), TokenTree::Punct(equals)]
+            if keyword == "let" && equals.as_char() == '=' =>
+        {
+            Some(name.clone())
+        }
+        _ => None,
+    }
+}

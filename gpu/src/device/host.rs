@@ -1,0 +1,425 @@
+//! The facade on the host: every call goes to the [`Machine`] that the simulator installed.
+//!
+//! The crate knows nothing of the simulator: it stays `no_std` and below it.
+
+use super::{Cache, Global, GlobalMut, Value};
+use core::mem::MaybeUninit;
+use core::panic::Location;
+use core::sync::atomic::{AtomicPtr, Ordering};
+
+/// A state space of memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Space {
+    /// The memory of the whole grid.
+    Global,
+    /// The memory of one block.
+    Shared,
+}
+
+/// What an access does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Op {
+    /// Reads, by a path through the caches.
+    Load(Cache),
+    /// Writes.
+    Store,
+    /// Adds in one indivisible step.
+    AtomicAdd(Number),
+}
+
+/// The arithmetic of an atomic addition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Number {
+    /// 32-bit integers, wrapping.
+    U32,
+    /// 64-bit integers, wrapping.
+    U64,
+    /// `f32`, whose sum depends on the order of the additions.
+    F32,
+}
+
+/// One access by one lane.
+#[derive(Clone, Copy, Debug)]
+pub struct Access {
+    /// Where to.
+    pub space: Space,
+    /// What it does.
+    pub op: Op,
+    /// The address of element 0: a simulated global address, or a byte offset in shared memory.
+    pub base: u64,
+    /// Which element.
+    pub index: u64,
+    /// Bytes an element.
+    pub width: usize,
+    /// The source position.
+    pub at: &'static Location<'static>,
+}
+
+/// Where the running lane stands: `x`, `y`, `z` of each.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Indices {
+    /// `threadIdx`.
+    pub thread_idx: [u32; 3],
+    /// `blockIdx`.
+    pub block_idx: [u32; 3],
+    /// `blockDim`.
+    pub block_dim: [u32; 3],
+    /// `gridDim`.
+    pub grid_dim: [u32; 3],
+}
+
+/// What runs kernels on the host. Every call is about the lane that is running on the calling thread.
+pub trait Machine: Sync {
+    /// Where the lane stands.
+    fn indices(&self) -> Indices;
+
+    /// Carries out an access: a load fills `value`, a store reads it, an atomic addition replaces the addend by the
+    /// old value.
+    ///
+    /// # Safety
+    /// `value` points to `access.width` bytes, aligned to as many.
+    unsafe fn access(&self, access: &Access, value: *mut u8);
+
+    /// The byte offset of the block's static shared array `name`.
+    fn shared_array(&self, name: &'static str, bytes: usize, at: &'static Location<'static>) -> u32;
+
+    /// The byte offset of the block's dynamic shared memory.
+    fn dynamic_shared(&self) -> u32;
+
+    /// Waits for the block.
+    fn sync_threads(&self, at: &'static Location<'static>);
+
+    /// Waits for the lanes in `mask`.
+    fn sync_warp(&self, mask: u32, at: &'static Location<'static>);
+
+    /// Waits for the lanes in `mask`, and returns the value that lane `source` brought.
+    fn exchange(&self, mask: u32, value: u32, source: u32, at: &'static Location<'static>) -> u32;
+
+    /// Enters a loop.
+    fn loop_enter(&self, at: &'static Location<'static>);
+
+    /// Begins the next iteration of the innermost loop.
+    fn loop_next(&self);
+
+    /// Leaves the innermost loop.
+    fn loop_exit(&self);
+
+    /// How many calls the lane has made.
+    fn clock(&self) -> u64;
+}
+
+static MACHINE: AtomicPtr<&'static dyn Machine> = AtomicPtr::new(core::ptr::null_mut());
+
+/// Makes `machine` the one that kernels run on, from now on, in the whole process.
+pub fn install(machine: &'static &'static dyn Machine) {
+    MACHINE.store(core::ptr::from_ref(machine).cast_mut(), Ordering::Release);
+}
+
+#[inline]
+fn machine() -> &'static dyn Machine {
+    let machine = MACHINE.load(Ordering::Acquire);
+    assert!(!machine.is_null(), "a kernel was called without a machine to run it: launch it through the simulator");
+    // SAFETY: `install` alone writes the pointer, and takes a reference that lives for ever.
+    unsafe { *machine }
+}
+
+#[inline]
+#[track_caller]
+pub(super) unsafe fn global_load<T: Value>(base: u64, index: usize, cache: Cache) -> T {
+    load(Space::Global, Op::Load(cache), base, index as u64)
+}
+
+#[inline]
+#[track_caller]
+pub(super) unsafe fn global_store<T: Value>(base: u64, index: usize, value: T) {
+    store(Space::Global, base, index as u64, value);
+}
+
+#[inline]
+#[track_caller]
+pub(super) unsafe fn shared_load<T: Value>(address: u32, index: u32) -> T {
+    load(Space::Shared, Op::Load(Cache::All), address.into(), index.into())
+}
+
+#[inline]
+#[track_caller]
+pub(super) unsafe fn shared_store<T: Value>(address: u32, index: u32, value: T) {
+    store(Space::Shared, address.into(), index.into(), value);
+}
+
+#[inline]
+#[track_caller]
+pub(super) unsafe fn global_atomic_add<T: AtomicAddBackend>(base: u64, index: usize, mut value: T) -> T {
+    let op = Op::AtomicAdd(T::NUMBER);
+    let access = Access { space: Space::Global, op, base, index: index as u64, width: size_of::<T>(), at: Location::caller() };
+    // SAFETY: `value` is as wide and as aligned as the access.
+    unsafe { machine().access(&access, (&raw mut value).cast()) };
+    value
+}
+
+#[inline]
+#[track_caller]
+fn load<T: Value>(space: Space, op: Op, base: u64, index: u64) -> T {
+    let mut value = MaybeUninit::<T>::uninit();
+    let access = Access { space, op, base, index, width: size_of::<T>(), at: Location::caller() };
+    // SAFETY: `value` is as wide and as aligned as the access, which fills it; every bit pattern is a `Value`.
+    unsafe {
+        machine().access(&access, value.as_mut_ptr().cast());
+        value.assume_init()
+    }
+}
+
+#[inline]
+#[track_caller]
+fn store<T: Value>(space: Space, base: u64, index: u64, mut value: T) {
+    let access = Access { space, op: Op::Store, base, index, width: size_of::<T>(), at: Location::caller() };
+    // SAFETY: `value` is as wide and as aligned as the access.
+    unsafe { machine().access(&access, (&raw mut value).cast()) };
+}
+
+/// A type whose atomic addition the machine knows.
+pub trait AtomicAddBackend: Value {
+    /// Its arithmetic.
+    const NUMBER: Number;
+}
+impl AtomicAddBackend for u32 {
+    const NUMBER: Number = Number::U32;
+}
+impl AtomicAddBackend for i32 {
+    const NUMBER: Number = Number::U32;
+}
+impl AtomicAddBackend for u64 {
+    const NUMBER: Number = Number::U64;
+}
+impl AtomicAddBackend for f32 {
+    const NUMBER: Number = Number::F32;
+}
+
+#[inline]
+#[track_caller]
+pub(super) fn sync_threads() {
+    machine().sync_threads(Location::caller());
+}
+
+#[inline]
+#[track_caller]
+pub(super) fn sync_warp(mask: u32) {
+    machine().sync_warp(mask, Location::caller());
+}
+
+#[inline]
+#[track_caller]
+pub(super) fn shuffle_down(mask: u32, value: u32, delta: u32) -> u32 {
+    let own = lane_id();
+    let source = own.saturating_add(delta);
+    shuffle(mask, value, if source < 32 { source } else { own })
+}
+
+#[inline]
+#[track_caller]
+pub(super) fn shuffle_xor(mask: u32, value: u32, xor: u32) -> u32 {
+    shuffle(mask, value, lane_id() ^ (xor & 31))
+}
+
+#[inline]
+#[track_caller]
+pub(super) fn shuffle(mask: u32, value: u32, source: u32) -> u32 {
+    machine().exchange(mask, value, source & 31, Location::caller())
+}
+
+pub(super) fn lane_id() -> u32 {
+    let Indices { thread_idx: [x, y, z], block_dim: [width, height, _], .. } = machine().indices();
+    (x + width * (y + height * z)) % 32
+}
+
+macro_rules! indices { ($($name:ident: $field:ident $axis:literal)*) => { $(
+    #[inline]
+    pub(super) fn $name() -> u32 {
+        machine().indices().$field[$axis]
+    }
+)* } }
+indices! {
+    thread_idx_x: thread_idx 0
+    thread_idx_y: thread_idx 1
+    thread_idx_z: thread_idx 2
+    block_idx_x: block_idx 0
+    block_idx_y: block_idx 1
+    block_idx_z: block_idx 2
+    block_dim_x: block_dim 0
+    block_dim_y: block_dim 1
+    block_dim_z: block_dim 2
+    grid_dim_x: grid_dim 0
+    grid_dim_y: grid_dim 1
+    grid_dim_z: grid_dim 2
+}
+
+pub(super) fn clock() -> u64 {
+    machine().clock()
+}
+
+pub(super) fn dynamic_shared() -> u32 {
+    machine().dynamic_shared()
+}
+
+pub(super) fn fma(a: f32, b: f32, c: f32) -> f32 {
+    libm::fmaf(a, b, c)
+}
+
+/// A loop whose iterations the machine sees, from `enter` until it is dropped.
+#[doc(hidden)]
+pub struct Loop(());
+
+impl Loop {
+    #[doc(hidden)]
+    #[inline]
+    #[track_caller]
+    pub fn enter() -> Self {
+        machine().loop_enter(Location::caller());
+        Self(())
+    }
+
+    #[doc(hidden)]
+    #[inline]
+    pub fn next(&mut self) {
+        machine().loop_next();
+    }
+}
+
+impl Drop for Loop {
+    #[inline]
+    fn drop(&mut self) {
+        machine().loop_exit();
+    }
+}
+
+/// A kernel's parameter, as the host hands it over: one 64-bit word.
+pub trait Parameter: Sized {
+    /// What the parameter is.
+    const KIND: ParameterKind;
+
+    /// The parameter from its word.
+    fn from_word(word: u64) -> Self;
+}
+
+/// What a kernel's parameter is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ParameterKind {
+    /// A buffer the kernel reads.
+    Global,
+    /// A buffer the kernel may write.
+    GlobalMut,
+    /// A plain value of so many bytes.
+    Plain(usize),
+}
+
+impl<T> Parameter for Global<T> {
+    const KIND: ParameterKind = ParameterKind::Global;
+    fn from_word(word: u64) -> Self {
+        Self(word, core::marker::PhantomData)
+    }
+}
+
+impl<T> Parameter for GlobalMut<T> {
+    const KIND: ParameterKind = ParameterKind::GlobalMut;
+    fn from_word(word: u64) -> Self {
+        Self(word, core::marker::PhantomData)
+    }
+}
+
+macro_rules! plain_parameters { ($($ty:ty: $from:expr),*) => { $(
+    impl Parameter for $ty {
+        const KIND: ParameterKind = ParameterKind::Plain(size_of::<$ty>());
+        fn from_word(word: u64) -> Self {
+            $from(word)
+        }
+    }
+)* } }
+plain_parameters!(u32: |word| word as u32, i32: |word| word as i32, u64: |word| word, usize: |word| word as usize,
+    f32: |word| f32::from_bits(word as u32));
+
+/// A kernel as the host sees it: made by `#[kernel]` as `NAME::KERNEL`.
+#[derive(Clone, Copy, Debug)]
+pub struct Kernel {
+    /// Its name: function, PTX symbol, table row, command-line id.
+    pub name: &'static str,
+    /// Its documentation.
+    pub documentation: &'static str,
+    /// The source file, relative to the workspace.
+    pub file: &'static str,
+    /// The line its item begins at.
+    pub line: u32,
+    /// Names and kinds of its parameters.
+    pub parameters: &'static [(&'static str, ParameterKind)],
+    /// Runs it for the current lane.
+    ///
+    /// # Safety
+    /// A machine is installed and a lane is running; the words are the parameters, in order.
+    pub entry: unsafe fn(&[u64]),
+}
+
+/// Makes a kernel's function and its [`Kernel`].
+#[macro_export]
+#[doc(hidden)]
+macro_rules! __entry {
+    ($(#[doc = $doc:literal])* $(#[allow($($allow:tt)*)])* #[documentation($documentation:literal)]
+     $vis:vis unsafe fn $name:ident($($parameter:ident: $ty:ty),* $(,)?) $body:block) => {
+        $(#[doc = $doc])*
+        ///
+        /// # Safety
+        /// The launch contract of `gpu::device`: the buffers are as large as the launch of its family makes them.
+        $(#[allow($($allow)*)])*
+        $vis unsafe fn $name($($parameter: $ty),*) $body
+
+        #[doc(hidden)]
+        $vis mod $name {
+            #[allow(unused_imports)]
+            use super::*;
+            pub const KERNEL: $crate::device::host::Kernel = $crate::device::host::Kernel {
+                name: stringify!($name),
+                documentation: $documentation,
+                file: file!(),
+                line: line!(),
+                parameters: &[$((stringify!($parameter), <$ty as $crate::device::host::Parameter>::KIND)),*],
+                entry: |words| {
+                    let mut words = words.iter().copied();
+                    // SAFETY: the caller of `entry` passes the parameters' words.
+                    unsafe {
+                        super::$name($(<$ty as $crate::device::host::Parameter>::from_word(
+                            words.next().expect(stringify!($parameter)),
+                        )),*)
+                    }
+                    let _ = words;
+                },
+            };
+        }
+    };
+}
+#[doc(hidden)]
+pub use crate::__entry as entry;
+
+/// On the host a shared array needs no item of its own.
+#[macro_export]
+#[doc(hidden)]
+macro_rules! __shared_array {
+    ($symbol:ident, $ty:ty) => {};
+}
+#[doc(hidden)]
+pub use crate::__shared_array as shared_array;
+
+/// A static array in shared memory: `let tile = shared!([f32; 33 * 32]);`.
+#[macro_export]
+#[doc(hidden)]
+macro_rules! __shared {
+    ($symbol:ident, $name:ident, [$element:ty; $length:expr]) => {
+        $crate::device::host::shared_array::<$element, { $length }>(stringify!($name))
+    };
+}
+#[doc(hidden)]
+pub use crate::__shared as shared;
+
+#[doc(hidden)]
+#[inline]
+#[track_caller]
+pub fn shared_array<T: Value, const N: usize>(name: &'static str) -> super::Shared<T, N> {
+    super::Shared::from_address(machine().shared_array(name, N * size_of::<T>(), Location::caller()))
+}

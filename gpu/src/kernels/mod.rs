@@ -1,0 +1,23 @@
+//! The families of kernels, in the order of the curriculum: each a file, from naive to best.
+//!
+//! A new family is a new file and one line here; a new kernel is a function and an entry in its family's file.
+
+use crate::device::host_only;
+
+macro_rules! families {
+    ($($(#[$doc:meta])* $family:ident)*) => {
+        $($(#[$doc])* pub mod $family;)*
+        host_only! {
+            /// Every family, in the order of the curriculum.
+            pub static FAMILIES: &[&crate::suite::Family] = &[$(&$family::FAMILY),*];
+        }
+    };
+}
+
+families! {
+    copy
+    offset
+    strided
+    cache_path
+    transpose
+}

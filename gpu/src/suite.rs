@@ -1,0 +1,587 @@
+//! What a family says of its kernels: cases, launches, buffers, references, and the counts to expect.
+//!
+//! All of it is data and closed forms over the parameters: nothing here runs a kernel or knows who does.
+
+use alloc::{boxed::Box, string::String, vec::Vec};
+use core::fmt;
+
+pub use crate::device::host::Kernel;
+pub use alloc::format;
+pub use crate::device::{F32x2, F32x4, at};
+
+/// A family of kernels for one access pattern, from naive to best.
+pub struct Family {
+    /// Its name, the first part of its kernels' names.
+    pub name: &'static str,
+    /// What it shows, in a sentence.
+    pub summary: &'static str,
+    /// What a case of it varies.
+    pub axes: &'static [Axis],
+    /// The ladder.
+    pub kernels: &'static [Entry],
+}
+
+/// A kernel of a family, and how to launch it.
+pub struct Entry {
+    /// The kernel.
+    pub kernel: Kernel,
+    /// Its launch, buffers, reference and expected counts for a case.
+    pub plan: fn(&Case) -> Result<Plan, PlanError>,
+}
+
+/// A parameter that a family's cases vary, and the command-line option of its name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Axis {
+    /// Its name: the option is `--NAME`.
+    pub name: &'static str,
+    /// What it is, for the option's help.
+    pub help: &'static str,
+    /// Which values it takes.
+    pub kind: AxisKind,
+    /// The values taken by default on a GPU.
+    pub on_gpu: &'static [Value],
+    /// The values taken by default in the simulator.
+    pub in_simulator: &'static [Value],
+}
+
+/// Which values an axis takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AxisKind {
+    /// Whole numbers in a range.
+    Count {
+        /// The smallest.
+        min: u64,
+        /// The largest.
+        max: u64,
+    },
+    /// Rows and columns, each at least 1 and at most `u32::MAX`.
+    Shape,
+}
+
+/// A value of an axis.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Value {
+    /// A whole number.
+    Count(u64),
+    /// Rows and columns of a matrix.
+    Shape(u32, u32),
+}
+
+impl fmt::Display for Value {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Value::Count(count) => write!(f, "{count}"),
+            Value::Shape(rows, columns) => write!(f, "{rows}x{columns}"),
+        }
+    }
+}
+
+const fn counts<const N: usize>(values: [u64; N]) -> [Value; N] {
+    let mut out = [Value::Count(0); N];
+    let mut i = 0;
+    while i < N {
+        out[i] = Value::Count(values[i]);
+        i += 1;
+    }
+    out
+}
+
+impl Axis {
+    /// The number of elements of a one-dimensional family.
+    pub const ELEMENTS: Axis = Axis {
+        name: "elements",
+        help: "Numbers of elements, for one-dimensional families",
+        kind: AxisKind::Count { min: 1, max: u64::MAX },
+        on_gpu: &counts([1 << 26]),
+        in_simulator: &counts([1 << 20]),
+    };
+
+    /// Rows and columns of a matrix.
+    pub const SHAPE: Axis = Axis {
+        name: "shape",
+        help: "Matrix shapes, ROWSxCOLUMNS or N for NxN",
+        kind: AxisKind::Shape,
+        on_gpu: &[Value::Shape(4096, 4096), Value::Shape(8192, 8192), Value::Shape(16384, 16384)],
+        in_simulator: &[Value::Shape(1024, 1024)],
+    };
+
+    /// An axis of whole numbers with the same default on every machine.
+    pub const fn counted(name: &'static str, help: &'static str, min: u64, max: u64, default: &'static [Value]) -> Axis {
+        Axis { name, help, kind: AxisKind::Count { min, max }, on_gpu: default, in_simulator: default }
+    }
+}
+
+/// One case: a value for each axis of the family, and what the launch wants to know of the machine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Case {
+    /// The values, in the order of the family's axes.
+    pub values: Vec<(&'static str, Value)>,
+    /// Multiprocessors of the machine, for grids that fill it.
+    pub sm_count: u32,
+}
+
+impl Case {
+    /// The number of elements.
+    pub fn elements(&self) -> u64 {
+        self.count("elements")
+    }
+
+    /// Rows and columns.
+    pub fn shape(&self) -> (u32, u32) {
+        match self.value("shape") {
+            Value::Shape(rows, columns) => (rows, columns),
+            Value::Count(_) => unreachable!("the axis `shape` holds shapes"),
+        }
+    }
+
+    /// The value of a counted axis.
+    ///
+    /// # Panics
+    /// If the family has no such axis: its entry contradicts itself.
+    pub fn count(&self, axis: &str) -> u64 {
+        match self.value(axis) {
+            Value::Count(count) => count,
+            Value::Shape(..) => unreachable!("the axis `{axis}` holds counts"),
+        }
+    }
+
+    fn value(&self, axis: &str) -> Value {
+        let found = self.values.iter().find(|(name, _)| *name == axis);
+        found.unwrap_or_else(|| panic!("the family has no axis `{axis}`")).1
+    }
+}
+
+impl fmt::Display for Case {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (i, (name, value)) in self.values.iter().enumerate() {
+            let space = if i == 0 { "" } else { " " };
+            match (*name, value) {
+                ("elements" | "shape", value) => write!(f, "{space}{value}")?,
+                (name, value) => write!(f, "{space}{name}={value}")?,
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Why a case cannot be launched: a sentence that names the value and the way out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PlanError(pub String);
+
+impl fmt::Display for PlanError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl core::error::Error for PlanError {}
+
+/// Everything a machine needs to run one kernel on one case, and to judge the run.
+pub struct Plan {
+    /// Grid, block and dynamic shared memory.
+    pub launch: Launch,
+    /// The buffers, by the names of the kernel's parameters.
+    pub buffers: Vec<Buffer>,
+    /// The plain values as bits, by the names of the kernel's parameters.
+    pub scalars: Vec<(&'static str, u64)>,
+    /// Bytes that must move, read plus written.
+    pub bytes: u64,
+    /// The counts of the whole grid, by buffer, operation and width.
+    pub expected: Vec<Expected>,
+}
+
+impl Plan {
+    /// A plan without buffers so far.
+    pub fn new(launch: Launch) -> Self {
+        Self { launch, buffers: Vec::new(), scalars: Vec::new(), bytes: 0, expected: Vec::new() }
+    }
+
+    /// Adds a buffer.
+    pub fn buffer(mut self, buffer: Buffer) -> Self {
+        self.buffers.push(buffer);
+        self
+    }
+
+    /// Adds a plain value.
+    pub fn scalar(mut self, name: &'static str, value: impl Into<Scalar>) -> Self {
+        self.scalars.push((name, value.into().0));
+        self
+    }
+
+    /// Says how many bytes must move, read plus written.
+    pub fn bytes(mut self, bytes: u64) -> Self {
+        self.bytes = bytes;
+        self
+    }
+
+    /// Adds the counts to expect of the loads of `buffer`, `width` bytes a lane.
+    pub fn loads(self, buffer: &'static str, width: u32, counts: Counts) -> Self {
+        self.expect(buffer, Operation::Load, width, counts)
+    }
+
+    /// Adds the counts to expect of the stores to `buffer`, `width` bytes a lane.
+    pub fn stores(self, buffer: &'static str, width: u32, counts: Counts) -> Self {
+        self.expect(buffer, Operation::Store, width, counts)
+    }
+
+    fn expect(mut self, buffer: &'static str, operation: Operation, width: u32, counts: Counts) -> Self {
+        if counts.requests > 0 {
+            self.expected.push(Expected { buffer, operation, width, counts });
+        }
+        self
+    }
+}
+
+/// A plain value's bits.
+#[derive(Clone, Copy, Debug)]
+pub struct Scalar(pub u64);
+
+impl From<u32> for Scalar {
+    fn from(value: u32) -> Self {
+        Self(value.into())
+    }
+}
+impl From<u64> for Scalar {
+    fn from(value: u64) -> Self {
+        Self(value)
+    }
+}
+impl From<f32> for Scalar {
+    fn from(value: f32) -> Self {
+        Self(value.to_bits().into())
+    }
+}
+
+/// Grid, block and dynamic shared memory of a launch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Launch {
+    /// Blocks along x, y and z.
+    pub grid: [u32; 3],
+    /// Threads of a block along x, y and z.
+    pub block: [u32; 3],
+    /// Bytes of dynamic shared memory a block.
+    pub shared_bytes: u32,
+}
+
+/// The largest grid along x, and along y and z.
+const GRID_LIMITS: [u64; 2] = [(1 << 31) - 1, 65_535];
+
+impl Launch {
+    /// At least one thread for each of `threads`, in blocks of `block` along x.
+    pub fn linear(threads: u64, block: u32) -> Result<Self, PlanError> {
+        Self::blocks([threads.div_ceil(block.into()).max(1), 1], [block, 1])
+    }
+
+    /// Enough blocks to cover `columns` by `rows`, each block covering `tile` (columns, rows) with `block` threads.
+    pub fn covering(columns: u32, rows: u32, tile: [u32; 2], block: [u32; 2]) -> Result<Self, PlanError> {
+        Self::blocks([columns.div_ceil(tile[0]).into(), rows.div_ceil(tile[1]).into()], block)
+    }
+
+    /// A grid-stride launch: blocks of `block` threads, as many as cover `threads` but at most `limit`.
+    pub fn grid_stride(threads: u64, block: u32, limit: u32) -> Result<Self, PlanError> {
+        Self::blocks([threads.div_ceil(block.into()).clamp(1, limit.max(1).into()), 1], [block, 1])
+    }
+
+    fn blocks(grid: [u64; 2], block: [u32; 2]) -> Result<Self, PlanError> {
+        for ((blocks, limit), axis) in grid.iter().zip(GRID_LIMITS).zip(["x", "y"]) {
+            if *blocks > limit {
+                return Err(PlanError(format!(
+                    "the grid would have {blocks} blocks along {axis}, and a GPU takes at most {limit}: choose a smaller size"
+                )));
+            }
+        }
+        let [x, y] = grid.map(|blocks| blocks as u32);
+        Ok(Self { grid: [x, y, 1], block: [block[0], block[1], 1], shared_bytes: 0 })
+    }
+
+    /// Blocks of the grid.
+    pub fn block_count(&self) -> u64 {
+        self.grid.iter().map(|&n| u64::from(n)).product()
+    }
+
+    /// Threads of a block.
+    pub fn block_threads(&self) -> u32 {
+        self.block.iter().product()
+    }
+
+    /// Threads of the grid.
+    pub fn threads(&self) -> u64 {
+        self.block_count() * u64::from(self.block_threads())
+    }
+}
+
+/// The type of a buffer's elements.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Element {
+    /// 32-bit floating point.
+    F32,
+    /// 32-bit unsigned integer.
+    U32,
+}
+
+impl Element {
+    /// Bytes an element.
+    pub const fn size(self) -> u64 {
+        match self {
+            Element::F32 | Element::U32 => 4,
+        }
+    }
+}
+
+/// A Rust type that buffers hold.
+pub trait ElementType: Copy {
+    /// Its name for the machines.
+    const ELEMENT: Element;
+    /// Its bits, zero-extended.
+    fn bits(self) -> u64;
+}
+impl ElementType for f32 {
+    const ELEMENT: Element = Element::F32;
+    fn bits(self) -> u64 {
+        self.to_bits().into()
+    }
+}
+impl ElementType for u32 {
+    const ELEMENT: Element = Element::U32;
+    fn bits(self) -> u64 {
+        self.into()
+    }
+}
+
+/// A function from an element's index to its bits.
+pub type Bits = Box<dyn Fn(u64) -> u64 + Send + Sync>;
+
+/// A function from an element's index to the bits it must hold after the launch, or none where the kernel must not
+/// have written.
+pub type ExpectedBits = Box<dyn Fn(u64) -> Option<u64> + Send + Sync>;
+
+/// What a kernel does with a buffer, and so what stands in it before every run.
+pub enum Role {
+    /// Read: filled once.
+    Input(Bits),
+    /// Written: filled with [`POISON`] before every run.
+    Output(ExpectedBits),
+}
+
+/// Every byte of an output before the kernel runs: NaN in every floating-point format, all ones as an integer, which
+/// no input holds.
+pub const POISON: u8 = 0xFF;
+
+/// A buffer of a plan.
+pub struct Buffer {
+    /// The kernel's parameter.
+    pub name: &'static str,
+    /// The type of its elements.
+    pub element: Element,
+    /// How many elements it has.
+    pub len: u64,
+    /// What the kernel does with it.
+    pub role: Role,
+    /// How far an element may lie from its reference: 0 where the kernel only moves data.
+    pub tolerance: f64,
+}
+
+impl Buffer {
+    /// A buffer the kernel reads: element `i` holds `fill(i)`.
+    pub fn input<T: ElementType>(
+        name: &'static str,
+        len: u64,
+        fill: impl Fn(u64) -> T + Send + Sync + 'static,
+    ) -> Result<Self, PlanError> {
+        Self::new::<T>(name, len, Role::Input(Box::new(move |i| fill(i).bits())))
+    }
+
+    /// A buffer the kernel writes: afterwards element `i` holds `expected(i)`, bit for bit.
+    pub fn output<T: ElementType>(
+        name: &'static str,
+        len: u64,
+        expected: impl Fn(u64) -> T + Send + Sync + 'static,
+    ) -> Result<Self, PlanError> {
+        Self::partial_output(name, len, move |i| Some(expected(i)))
+    }
+
+    /// Like [`Buffer::output`], with elements that the kernel must leave alone: those whose `expected` is none.
+    pub fn partial_output<T: ElementType>(
+        name: &'static str,
+        len: u64,
+        expected: impl Fn(u64) -> Option<T> + Send + Sync + 'static,
+    ) -> Result<Self, PlanError> {
+        Self::new::<T>(name, len, Role::Output(Box::new(move |i| expected(i).map(T::bits))))
+    }
+
+    fn new<T: ElementType>(name: &'static str, len: u64, role: Role) -> Result<Self, PlanError> {
+        // A simulated address has 40 bits for the offset in a buffer.
+        match len.checked_mul(T::ELEMENT.size()) {
+            Some(bytes) if bytes < 1 << 40 => Ok(Self { name, element: T::ELEMENT, len, role, tolerance: 0.0 }),
+            _ => Err(PlanError(format!("the buffer `{name}` would have {len} elements, a tebibyte or more: choose a smaller size"))),
+        }
+    }
+
+    /// Bytes of the buffer.
+    pub fn bytes(&self) -> u64 {
+        self.len * self.element.size()
+    }
+}
+
+/// The product of sizes, or an error that names them.
+pub fn product(what: &str, factors: &[u64]) -> Result<u64, PlanError> {
+    let product = factors.iter().try_fold(1u64, |product, factor| product.checked_mul(*factor));
+    product.ok_or_else(|| PlanError(format!("{what} overflows 64 bits ({factors:?} multiplied): choose a smaller size")))
+}
+
+/// A finite number that differs from its neighbours: 23 random bits of element `i`, exactly a `f32`.
+pub fn noise(i: u64) -> f32 {
+    let mut z = i.wrapping_add(1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    z = (z ^ (z >> 32)).wrapping_mul(0xD6E8_FEB8_6659_FD93);
+    (z >> 41) as f32
+}
+
+/// What an access does, as far as counts go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Operation {
+    /// Reads.
+    Load,
+    /// Writes.
+    Store,
+    /// Reads and writes in one indivisible step.
+    Atomic,
+}
+
+/// The counts to expect of the accesses to a buffer, or to a shared array, by one operation at one width.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Expected {
+    /// The kernel's parameter, or the name of the shared array.
+    pub buffer: &'static str,
+    /// What the accesses do.
+    pub operation: Operation,
+    /// Bytes a lane.
+    pub width: u32,
+    /// Their counts, over the whole grid.
+    pub counts: Counts,
+}
+
+/// What a kernel asks of the memory system. Global accesses have sectors and lines, shared ones wavefronts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Warp instructions that at least one lane executes.
+    pub requests: u64,
+    /// Lanes that execute them.
+    pub lanes: u64,
+    /// 32-byte sectors of global memory touched, request by request.
+    pub sectors: u64,
+    /// The sectors that the same bytes would touch side by side.
+    pub sectors_ideal: u64,
+    /// 128-byte lines of global memory touched, request by request.
+    pub lines: u64,
+    /// Passes through the banks of shared memory.
+    pub wavefronts: u64,
+    /// The wavefronts that the same bytes would need without conflicts.
+    pub wavefronts_ideal: u64,
+}
+
+impl core::ops::Add for Counts {
+    type Output = Self;
+    fn add(self, other: Self) -> Self {
+        Self {
+            requests: self.requests + other.requests,
+            lanes: self.lanes + other.lanes,
+            sectors: self.sectors + other.sectors,
+            sectors_ideal: self.sectors_ideal + other.sectors_ideal,
+            lines: self.lines + other.lines,
+            wavefronts: self.wavefronts + other.wavefronts,
+            wavefronts_ideal: self.wavefronts_ideal + other.wavefronts_ideal,
+        }
+    }
+}
+
+impl core::ops::AddAssign for Counts {
+    fn add_assign(&mut self, other: Self) {
+        *self = *self + other;
+    }
+}
+
+impl core::ops::Mul<u64> for Counts {
+    type Output = Self;
+    fn mul(self, times: u64) -> Self {
+        Self {
+            requests: self.requests * times,
+            lanes: self.lanes * times,
+            sectors: self.sectors * times,
+            sectors_ideal: self.sectors_ideal * times,
+            lines: self.lines * times,
+            wavefronts: self.wavefronts * times,
+            wavefronts_ideal: self.wavefronts_ideal * times,
+        }
+    }
+}
+
+impl core::iter::Sum for Counts {
+    fn sum<I: Iterator<Item = Self>>(iter: I) -> Self {
+        iter.fold(Self::default(), |sum, counts| sum + counts)
+    }
+}
+
+/// The accesses of one warp at evenly spaced addresses: lane `k` of the first `lanes` accesses `width` bytes at byte
+/// `first + k * step`.
+///
+/// Its counts are closed forms: the model that the simulator, which looks at every address, is held to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Progression {
+    /// The byte address of lane 0, relative to the 256-byte alignment of buffers and the 128-byte one of shared arrays.
+    pub first: u64,
+    /// Bytes from one lane to the next.
+    pub step: u64,
+    /// Active lanes.
+    pub lanes: u64,
+    /// Bytes a lane.
+    pub width: u64,
+}
+
+impl Progression {
+    /// Lanes side by side, from byte `first` on.
+    pub const fn linear(first: u64, lanes: u64, width: u64) -> Self {
+        Self { first, step: width, lanes, width }
+    }
+
+    /// How many aligned units of `unit` bytes the lanes touch: all from the first to the last while a step is no
+    /// longer than a unit, and one a lane beyond that.
+    const fn units(self, unit: u64) -> u64 {
+        if self.step > unit { self.lanes } else { (self.first + (self.lanes - 1) * self.step) / unit - self.first / unit + 1 }
+    }
+
+    /// As one request to global memory; none if no lane is active.
+    pub fn global(self) -> Counts {
+        if self.lanes == 0 {
+            return Counts::default();
+        }
+        let sectors = self.units(32);
+        Counts {
+            requests: 1,
+            lanes: self.lanes,
+            sectors,
+            sectors_ideal: sectors.min((self.lanes * self.width).div_ceil(32)),
+            lines: self.units(128),
+            ..Counts::default()
+        }
+    }
+
+    /// As one request of 4-byte words to shared memory; none if no lane is active.
+    ///
+    /// A step of `s` words comes back to a bank after `32 / gcd(s, 32)` lanes.
+    pub fn shared(self) -> Counts {
+        if self.lanes == 0 {
+            return Counts::default();
+        }
+        assert!(self.width == 4 && self.step % 4 == 0, "the closed form is that of 4-byte words");
+        let words = self.step / 4;
+        let gcd = if words == 0 { 32 } else { 1 << words.trailing_zeros().min(5) };
+        let wavefronts = if words == 0 { 1 } else { self.lanes.div_ceil(32 / gcd) };
+        Counts { requests: 1, lanes: self.lanes, wavefronts, wavefronts_ideal: 1, ..Counts::default() }
+    }
+}
+
+/// `n` items handled by full warps and one last, partial warp: the counts of a warp given its index and its lanes,
+/// where every full warp costs the same.
+pub fn warps(n: u64, warp: impl Fn(u64, u64) -> Counts) -> Counts {
+    warp(0, 32) * (n / 32) + if n % 32 > 0 { warp(n / 32, n % 32) } else { Counts::default() }
+}

@@ -1,0 +1,1 @@
+//! Runs, verifies and measures.
