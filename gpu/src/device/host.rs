@@ -38,47 +38,56 @@ pub enum Number {
     F32,
 }
 
-/// One access by one lane.
-#[derive(Clone, Copy, Debug)]
+/// What an access is, in one word that is known when the kernel is compiled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Access {
-    /// Where to.
+    /// Which memory.
     pub space: Space,
     /// What it does.
     pub op: Op,
-    /// The address of element 0: a simulated global address, or a byte offset in shared memory.
-    pub base: u64,
-    /// Which element.
-    pub index: u64,
-    /// Bytes an element.
-    pub width: usize,
-    /// The source position.
-    pub at: &'static Location<'static>,
+    /// Bytes a lane, as a power of two.
+    pub log_width: u8,
 }
 
-/// Where the running lane stands: `x`, `y`, `z` of each.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Indices {
+impl Access {
+    const fn of<T>(space: Space, op: Op) -> Self {
+        Self { space, op, log_width: size_of::<T>().trailing_zeros() as u8 }
+    }
+
+    /// Bytes a lane.
+    #[inline(always)]
+    pub const fn width(self) -> usize {
+        1 << self.log_width
+    }
+}
+
+/// A coordinate of the running lane.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Coordinate {
     /// `threadIdx`.
-    pub thread_idx: [u32; 3],
+    ThreadIdx,
     /// `blockIdx`.
-    pub block_idx: [u32; 3],
+    BlockIdx,
     /// `blockDim`.
-    pub block_dim: [u32; 3],
+    BlockDim,
     /// `gridDim`.
-    pub grid_dim: [u32; 3],
+    GridDim,
 }
 
 /// What runs kernels on the host. Every call is about the lane that is running on the calling thread.
 pub trait Machine: Sync {
-    /// Where the lane stands.
-    fn indices(&self) -> Indices;
+    /// Where the lane stands along an axis: 0 for x, 1 for y, 2 for z.
+    fn coordinate(&self, which: Coordinate, axis: usize) -> u32;
 
-    /// Carries out an access: a load fills `value`, a store reads it, an atomic addition replaces the addend by the
-    /// old value.
+    /// The lane's number in its warp.
+    fn lane_id(&self) -> u32;
+
+    /// Carries out an access to element `index` from `base` on, a simulated global address or an offset in shared
+    /// memory: a load fills `value`, a store reads it, an atomic addition replaces the addend by the old value.
     ///
     /// # Safety
-    /// `value` points to `access.width` bytes, aligned to as many.
-    unsafe fn access(&self, access: &Access, value: *mut u8);
+    /// `value` points to `access.width()` bytes, aligned to as many.
+    unsafe fn access(&self, access: Access, base: u64, index: u64, value: *mut u8, at: &'static Location<'static>);
 
     /// The byte offset of the block's static shared array `name`.
     fn shared_array(&self, name: &'static str, bytes: usize, at: &'static Location<'static>) -> u32;
@@ -150,10 +159,9 @@ pub(super) unsafe fn shared_store<T: Value>(address: u32, index: u32, value: T) 
 #[inline]
 #[track_caller]
 pub(super) unsafe fn global_atomic_add<T: AtomicAddBackend>(base: u64, index: usize, mut value: T) -> T {
-    let op = Op::AtomicAdd(T::NUMBER);
-    let access = Access { space: Space::Global, op, base, index: index as u64, width: size_of::<T>(), at: Location::caller() };
+    let access = Access::of::<T>(Space::Global, Op::AtomicAdd(T::NUMBER));
     // SAFETY: `value` is as wide and as aligned as the access.
-    unsafe { machine().access(&access, (&raw mut value).cast()) };
+    unsafe { machine().access(access, base, index as u64, (&raw mut value).cast(), Location::caller()) };
     value
 }
 
@@ -161,10 +169,9 @@ pub(super) unsafe fn global_atomic_add<T: AtomicAddBackend>(base: u64, index: us
 #[track_caller]
 fn load<T: Value>(space: Space, op: Op, base: u64, index: u64) -> T {
     let mut value = MaybeUninit::<T>::uninit();
-    let access = Access { space, op, base, index, width: size_of::<T>(), at: Location::caller() };
     // SAFETY: `value` is as wide and as aligned as the access, which fills it; every bit pattern is a `Value`.
     unsafe {
-        machine().access(&access, value.as_mut_ptr().cast());
+        machine().access(Access::of::<T>(space, op), base, index, value.as_mut_ptr().cast(), Location::caller());
         value.assume_init()
     }
 }
@@ -172,9 +179,9 @@ fn load<T: Value>(space: Space, op: Op, base: u64, index: u64) -> T {
 #[inline]
 #[track_caller]
 fn store<T: Value>(space: Space, base: u64, index: u64, mut value: T) {
-    let access = Access { space, op: Op::Store, base, index, width: size_of::<T>(), at: Location::caller() };
+    let access = Access::of::<T>(space, Op::Store);
     // SAFETY: `value` is as wide and as aligned as the access.
-    unsafe { machine().access(&access, (&raw mut value).cast()) };
+    unsafe { machine().access(access, base, index, (&raw mut value).cast(), Location::caller()) };
 }
 
 /// A type whose atomic addition the machine knows.
@@ -227,30 +234,30 @@ pub(super) fn shuffle(mask: u32, value: u32, source: u32) -> u32 {
     machine().exchange(mask, value, source & 31, Location::caller())
 }
 
+#[inline]
 pub(super) fn lane_id() -> u32 {
-    let Indices { thread_idx: [x, y, z], block_dim: [width, height, _], .. } = machine().indices();
-    (x + width * (y + height * z)) % 32
+    machine().lane_id()
 }
 
-macro_rules! indices { ($($name:ident: $field:ident $axis:literal)*) => { $(
+macro_rules! coordinates { ($($name:ident: $which:ident $axis:literal)*) => { $(
     #[inline]
     pub(super) fn $name() -> u32 {
-        machine().indices().$field[$axis]
+        machine().coordinate(Coordinate::$which, $axis)
     }
 )* } }
-indices! {
-    thread_idx_x: thread_idx 0
-    thread_idx_y: thread_idx 1
-    thread_idx_z: thread_idx 2
-    block_idx_x: block_idx 0
-    block_idx_y: block_idx 1
-    block_idx_z: block_idx 2
-    block_dim_x: block_dim 0
-    block_dim_y: block_dim 1
-    block_dim_z: block_dim 2
-    grid_dim_x: grid_dim 0
-    grid_dim_y: grid_dim 1
-    grid_dim_z: grid_dim 2
+coordinates! {
+    thread_idx_x: ThreadIdx 0
+    thread_idx_y: ThreadIdx 1
+    thread_idx_z: ThreadIdx 2
+    block_idx_x: BlockIdx 0
+    block_idx_y: BlockIdx 1
+    block_idx_z: BlockIdx 2
+    block_dim_x: BlockDim 0
+    block_dim_y: BlockDim 1
+    block_dim_z: BlockDim 2
+    grid_dim_x: GridDim 0
+    grid_dim_y: GridDim 1
+    grid_dim_z: GridDim 2
 }
 
 pub(super) fn clock() -> u64 {

@@ -1,0 +1,58 @@
+//! From a plan's buffers and values to the words of a kernel's parameters, in order.
+
+use gpu::device::host::{Kernel, ParameterKind};
+use gpu::suite::{Plan, Role};
+
+/// A family's entry that does not fit its kernel.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ArgumentError {
+    /// The plan says nothing of a parameter.
+    #[error("the plan of `{kernel}` has no {what} `{name}`: add it to the family's entry")]
+    Missing {
+        /// The kernel.
+        kernel: &'static str,
+        /// Buffer or value.
+        what: &'static str,
+        /// The parameter.
+        name: &'static str,
+    },
+    /// The plan names something that is no parameter.
+    #[error("the plan of `{kernel}` gives `{name}`, which is none of its parameters")]
+    Unknown {
+        /// The kernel.
+        kernel: &'static str,
+        /// What the plan calls it.
+        name: &'static str,
+    },
+    /// The plan wants results from a buffer that the kernel only reads.
+    #[error("`{name}` of `{kernel}` is an output in the plan, and read-only in the kernel: make it a `GlobalMut`")]
+    ReadOnly {
+        /// The kernel.
+        kernel: &'static str,
+        /// The parameter.
+        name: &'static str,
+    },
+}
+
+/// The parameters of `kernel` as 64-bit words: `base` gives the address of a buffer of the plan.
+pub fn words(kernel: &Kernel, plan: &Plan, base: impl Fn(usize) -> u64) -> Result<Vec<u64>, ArgumentError> {
+    let known = |name: &str| kernel.parameters.iter().any(|(parameter, _)| *parameter == name);
+    let given = plan.buffers.iter().map(|buffer| buffer.name).chain(plan.scalars.iter().map(|(name, _)| *name));
+    if let Some(name) = given.into_iter().find(|name| !known(name)) {
+        return Err(ArgumentError::Unknown { kernel: kernel.name, name });
+    }
+    let word = |(name, kind): &(&'static str, ParameterKind)| {
+        let (kernel, name) = (kernel.name, *name);
+        if let ParameterKind::Plain(_) = kind {
+            let scalar = plan.scalars.iter().find(|(scalar, _)| *scalar == name);
+            return scalar.map(|(_, bits)| *bits).ok_or(ArgumentError::Missing { kernel, what: "value", name });
+        }
+        let buffer = plan.buffers.iter().position(|buffer| buffer.name == name);
+        let buffer = buffer.ok_or(ArgumentError::Missing { kernel, what: "buffer", name })?;
+        match (kind, &plan.buffers[buffer].role) {
+            (ParameterKind::Global, Role::Output(_)) => Err(ArgumentError::ReadOnly { kernel, name }),
+            _ => Ok(base(buffer)),
+        }
+    };
+    kernel.parameters.iter().map(word).collect()
+}

@@ -1,0 +1,164 @@
+//! The GPU as a machine: opens it, puts a case's buffers on it, launches, times, and reads back.
+//!
+//! The only place that imports `cust`. Where `cust` has no call, or its enumeration of results is too old for the
+//! driver's answer, the driver's function is declared beside its use.
+
+mod copy;
+mod driver;
+mod error;
+mod memory;
+mod prepared;
+mod ptx;
+mod session;
+
+pub use copy::CopyProbe;
+pub use driver::DriverError;
+pub use error::{CallError, GpuError, RunError, Version};
+pub use prepared::Prepared;
+
+use cust::CudaApiVersion;
+use cust::device::{Device, DeviceAttribute};
+use error::Named;
+use gpu::device::host::Kernel;
+use gpu::suite::Plan;
+use ptx::Ptx;
+use session::Session;
+use std::ffi::{c_int, c_uint};
+use std::marker::PhantomData;
+
+unsafe extern "C" {
+    fn cuInit(flags: c_uint) -> c_int;
+}
+
+/// What is known of a GPU before anything is measured.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Facts {
+    /// The GPU's name.
+    pub name: String,
+    /// The CUDA version that the driver supports, as `13.0`.
+    pub driver: String,
+    /// Streaming multiprocessors.
+    pub sm_count: u32,
+    /// Bytes of the L2 cache.
+    pub l2_bytes: u64,
+    /// The compute capability, as `9.0`.
+    pub compute_capability: String,
+    /// The peak of the memory's bandwidth in gigabytes (10⁹ bytes) a second, twice the memory clock times the width of
+    /// the bus; none where the driver does not tell the clock, as newer ones may.
+    pub peak_gbps: Option<f64>,
+    /// Bytes of memory.
+    pub memory_bytes: u64,
+}
+
+/// The machine's first GPU with the kernels loaded.
+///
+/// It holds the device's primary context, which is current on the thread that opened it, so a `Gpu` stays there.
+pub struct Gpu {
+    facts: Facts,
+    session: Session,
+    _on_this_thread: PhantomData<*mut ()>,
+}
+
+impl Gpu {
+    /// Opens the first GPU that the driver lists, and loads the kernels of `ptx`.
+    ///
+    /// # Errors
+    /// If there is no driver, no GPU, or either cannot take the PTX.
+    pub fn open(ptx: &str) -> Result<Self, GpuError> {
+        const NO_DEVICE: u32 = 100;
+        driver::load()?;
+        let ptx = Ptx::new(ptx)?;
+        // SAFETY: the driver is loaded, and zero is the only value that the call takes.
+        CallError::check("cuInit", unsafe { cuInit(0) }).map_err(|error| match error.code() {
+            NO_DEVICE => GpuError::NoDevice,
+            _ => error.into(),
+        })?;
+        if Device::num_devices().named("cuDeviceGetCount")? == 0 {
+            return Err(GpuError::NoDevice);
+        }
+        let device = Device::get_device(0).named("cuDeviceGet")?;
+
+        let version = CudaApiVersion::get().named("cuDriverGetVersion")?;
+        let driver = Version { major: version.major().cast_unsigned(), minor: version.minor().cast_unsigned() };
+        if let Some(needs) = ptx.cuda_release().filter(|needs| driver < *needs) {
+            return Err(GpuError::DriverTooOld { driver, ptx: ptx.version, needs });
+        }
+        let capability = Version {
+            major: attribute(device, DeviceAttribute::ComputeCapabilityMajor)?,
+            minor: attribute(device, DeviceAttribute::ComputeCapabilityMinor)?,
+        };
+        let facts = facts(device, driver, capability)?;
+        let has = capability.major * 10 + capability.minor;
+        if has < ptx.target {
+            return Err(GpuError::GpuTooOld { name: facts.name, has, needs: ptx.target });
+        }
+        // More than the L2 holds, by a margin for how it places lines.
+        let flush_bytes = (2 * facts.l2_bytes).max(256 << 20);
+        let session = Session::open(device, &ptx, flush_bytes)?;
+        Ok(Self { facts, session, _on_this_thread: PhantomData })
+    }
+
+    /// What is known of the GPU.
+    pub fn facts(&self) -> &Facts {
+        &self.facts
+    }
+
+    /// Puts the buffers of a plan on the GPU, inputs filled.
+    ///
+    /// # Errors
+    /// If the plan does not fit the kernel's parameters, or its buffers do not fit in memory.
+    pub fn prepare<'a>(&'a self, kernel: &Kernel, plan: &'a Plan) -> Result<Prepared<'a>, RunError> {
+        Prepared::new(&self.session, kernel, plan)
+    }
+
+    /// Puts two buffers of `bytes` bytes on the GPU, to time the driver's copy from one to the other.
+    ///
+    /// # Errors
+    /// If they do not fit in memory.
+    pub fn copy_probe(&self, bytes: u64) -> Result<CopyProbe<'_>, RunError> {
+        CopyProbe::new(&self.session, bytes)
+    }
+}
+
+fn facts(device: Device, driver: Version, capability: Version) -> Result<Facts, CallError> {
+    let clock_khz = attribute(device, DeviceAttribute::MemoryClockRate)?;
+    let bus_bits = attribute(device, DeviceAttribute::GlobalMemoryBusWidth)?;
+    Ok(Facts {
+        name: device.name().named("cuDeviceGetName")?,
+        driver: driver.to_string(),
+        sm_count: attribute(device, DeviceAttribute::MultiprocessorCount)?,
+        l2_bytes: attribute(device, DeviceAttribute::L2CacheSize)?.into(),
+        compute_capability: capability.to_string(),
+        peak_gbps: peak_gbps(clock_khz, bus_bits),
+        memory_bytes: device.total_memory().named("cuDeviceTotalMem")? as u64,
+    })
+}
+
+fn attribute(device: Device, attribute: DeviceAttribute) -> Result<u32, CallError> {
+    Ok(device.get_attribute(attribute).named("cuDeviceGetAttribute")?.try_into().unwrap_or(0))
+}
+
+/// Two transfers a clock.
+fn peak_gbps(clock_khz: u32, bus_bits: u32) -> Option<f64> {
+    let peak = 2.0 * f64::from(clock_khz) * 1e3 * f64::from(bus_bits) / 8.0 / 1e9;
+    (peak > 0.0).then_some(peak)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn peak_of_an_h200() {
+        assert_eq!(peak_gbps(3_201_000, 6016).map(f64::round), Some(4814.0));
+        assert_eq!(peak_gbps(0, 6016), None);
+    }
+
+    #[test]
+    fn no_driver_is_an_error_that_says_so() {
+        if driver::load().is_err() {
+            let error = Gpu::open(".version 7.0\n.target sm_80").err().expect("opens without a driver");
+            assert!(matches!(error, GpuError::NoDriver(_)) && error.to_string().contains("libcuda.so.1"), "{error}");
+        }
+    }
+}

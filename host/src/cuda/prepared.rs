@@ -1,0 +1,125 @@
+//! A kernel with its buffers on the GPU, ready to launch.
+
+use super::error::{CallError, Named, RunError};
+use super::memory::Guarded;
+use super::session::Session;
+use crate::arguments;
+use cust::function::Function;
+use gpu::device::host::Kernel;
+use gpu::suite::{Buffer, Launch, POISON, Plan, Role};
+use std::ffi::{c_int, c_void};
+
+unsafe extern "C" {
+    fn cuFuncSetAttribute(function: *mut c_void, attribute: c_int, value: c_int) -> c_int;
+}
+
+/// A kernel on one case: its buffers are on the GPU, inputs filled, and are freed on drop.
+pub struct Prepared<'a> {
+    session: &'a Session,
+    function: Function<'a>,
+    launch: Launch,
+    buffers: Vec<(&'a Buffer, Guarded)>,
+    /// The parameters in order; a narrow one reads the low bytes of its word.
+    words: Vec<u64>,
+}
+
+impl<'a> Prepared<'a> {
+    pub(super) fn new(session: &'a Session, kernel: &Kernel, plan: &'a Plan) -> Result<Self, RunError> {
+        let function = session.module.get_function(kernel.name).named("cuModuleGetFunction").map_err(|error| {
+            const NOT_FOUND: u32 = 500;
+            if error.code() == NOT_FOUND { RunError::NoEntry { kernel: kernel.name } } else { error.into() }
+        })?;
+        allow_shared_memory(&function, plan.launch.shared_bytes)?;
+
+        let allocate = |buffer: &'a Buffer| Ok((buffer, Guarded::new(buffer.name, buffer.bytes())?));
+        let buffers = plan.buffers.iter().map(allocate).collect::<Result<Vec<_>, RunError>>()?;
+        let words = arguments::words(kernel, plan, |index| buffers[index].1.data().as_device_ptr().as_raw())?;
+        for (buffer, guarded) in &buffers {
+            if let Role::Input(bits) = &buffer.role {
+                guarded.fill(buffer.element.size() as usize, bits)?;
+            }
+        }
+        Ok(Self { session, function, launch: plan.launch, buffers, words })
+    }
+
+    /// Queues the poisoning of the outputs.
+    ///
+    /// # Errors
+    /// If the driver fails.
+    pub fn reset(&self) -> Result<(), RunError> {
+        for (_, guarded) in self.outputs() {
+            // SAFETY: who reads the data afterwards waits for the stream.
+            unsafe { guarded.data().set_8_async(POISON, &self.session.stream) }.named("cuMemsetD8Async")?;
+        }
+        Ok(())
+    }
+
+    /// Queues a launch, without waiting for it.
+    ///
+    /// # Errors
+    /// [`RunError::Refused`] if the driver does not take the launch, [`RunError::Launch`] if an earlier one failed on
+    /// the GPU.
+    pub fn launch(&self) -> Result<(), RunError> {
+        let Launch { grid: [grid_x, grid_y, grid_z], block: [x, y, z], shared_bytes } = self.launch;
+        let parameters: Vec<_> = self.words.iter().map(|word| std::ptr::from_ref(word).cast_mut().cast()).collect();
+        // SAFETY: `arguments::words` has matched the words to the kernel's parameters, each at most a word wide, and
+        // the driver reads them before it returns. The buffers live as long as `self`; freeing them waits for the GPU.
+        let launched = unsafe {
+            self.session.stream.launch(&self.function, (grid_x, grid_y, grid_z), (x, y, z), shared_bytes, &parameters)
+        };
+        launched.named("cuLaunchKernel").map_err(|error| match error.into() {
+            RunError::Driver(error) => RunError::Refused { launch: self.launch, error },
+            lost => lost,
+        })
+    }
+
+    /// Runs the kernel once on poisoned outputs, hands every output to `check` piece by piece (the buffer, the index of
+    /// the piece's first element, its bytes), and looks whether the kernel wrote outside its buffers.
+    ///
+    /// # Errors
+    /// [`RunError::Canary`] if it did, [`RunError::Refused`] or [`RunError::Launch`] if the launch failed. What `check`
+    /// finds is its own affair.
+    pub fn verify(&self, check: &mut dyn FnMut(&'a Buffer, u64, &[u8])) -> Result<(), RunError> {
+        self.reset()?;
+        self.launch()?;
+        self.session.synchronize()?;
+        for (buffer, guarded) in self.outputs() {
+            guarded.read(|offset, bytes| check(buffer, offset / buffer.element.size(), bytes))?;
+        }
+        for (buffer, guarded) in &self.buffers {
+            if let Some(offset) = guarded.first_overwritten()? {
+                return Err(RunError::Canary { buffer: buffer.name, bytes: buffer.bytes(), offset });
+            }
+        }
+        Ok(())
+    }
+
+    /// Poisons the outputs, with `flush` empties the L2 of them and of the inputs, and returns the milliseconds that
+    /// one launch then takes on the GPU, between two events around the launch alone.
+    ///
+    /// # Errors
+    /// As [`Prepared::launch`].
+    pub fn sample(&self, flush: bool) -> Result<f64, RunError> {
+        self.reset()?;
+        if flush {
+            self.session.flush_l2()?;
+        }
+        self.session.time(|| self.launch())
+    }
+
+    fn outputs(&self) -> impl Iterator<Item = &(&'a Buffer, Guarded)> {
+        self.buffers.iter().filter(|(buffer, _)| matches!(buffer.role, Role::Output(_)))
+    }
+}
+
+/// Above 48 KiB of dynamic shared memory a kernel must ask for it.
+fn allow_shared_memory(function: &Function<'_>, bytes: u32) -> Result<(), CallError> {
+    const MAX_DYNAMIC_SHARED_SIZE_BYTES: c_int = 8;
+    if bytes <= 48 << 10 {
+        return Ok(());
+    }
+    // SAFETY: the function is one of a loaded module.
+    let code =
+        unsafe { cuFuncSetAttribute(function.to_raw().cast(), MAX_DYNAMIC_SHARED_SIZE_BYTES, bytes.cast_signed()) };
+    CallError::check("cuFuncSetAttribute (dynamic shared memory)", code)
+}

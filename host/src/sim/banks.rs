@@ -1,0 +1,152 @@
+//! Shared memory: from the addresses of one request to wavefronts.
+//!
+//! 32 banks of 4 bytes each serve one word a wavefront; a word that several lanes want is sent once. A wavefront serves
+//! the whole warp at up to 4 bytes a lane, half of it at 8, a quarter at 16: 128 bytes. Where lanes `n` and `n ^ 1`, or
+//! `n` and `n ^ 2`, share their addresses throughout, one wavefront serves twice as many lanes.
+
+/// Banks, and words a wavefront.
+pub const BANKS: usize = 32;
+
+/// Whether lanes of 4-byte words all go to different banks: the common case, one wavefront.
+fn distinct_banks(addresses: &[u64; 32], mask: u32) -> bool {
+    let mut banks = 0u32;
+    for (lane, address) in addresses.iter().enumerate() {
+        banks |= (mask >> lane & 1) << (address / 4 % 32);
+    }
+    banks.count_ones() == mask.count_ones()
+}
+
+/// Wavefronts of one request: `addresses` in bytes by lane, of which those in `mask` are active, `width` bytes each.
+pub fn wavefronts(addresses: &[u64; 32], mask: u32, width: u64) -> u64 {
+    if width == 4 && distinct_banks(addresses, mask) {
+        return 1;
+    }
+    let lanes_together = match width {
+        0..=4 => 32,
+        8 if paired(addresses, mask) => 32,
+        8 => 16,
+        _ if paired(addresses, mask) => 16,
+        _ => 8,
+    };
+    (0..32)
+        .step_by(lanes_together)
+        .map(|first| {
+            let group = mask >> first & (u32::MAX >> (32 - lanes_together));
+            passes(&addresses[first..], group, width)
+        })
+        .sum()
+}
+
+/// The wavefronts that as many bytes would need without a conflict; never more than the request took.
+pub fn ideal_wavefronts(wavefronts: u64, lanes: u64, width: u64) -> u64 {
+    wavefronts.min((lanes * width).div_ceil(4 * BANKS as u64))
+}
+
+/// Whether each active lane shares its address with lane `n ^ 1`, or each with lane `n ^ 2`.
+fn paired(addresses: &[u64; 32], mask: u32) -> bool {
+    [1, 2].into_iter().any(|xor| {
+        (0..32).filter(|lane| mask >> lane & 1 == 1).all(|lane: usize| {
+            let other = lane ^ xor;
+            mask >> other & 1 == 1 && addresses[lane] == addresses[other]
+        })
+    })
+}
+
+/// The most distinct words that one bank has to send to the lanes in `mask`.
+fn passes(addresses: &[u64], mask: u32, width: u64) -> u64 {
+    let mut words = [0u64; 32];
+    let mut count = 0usize;
+    let mut rising = true;
+    let mut lanes = mask;
+    let words_each = width.div_ceil(4);
+    while lanes != 0 {
+        let word = addresses[lanes.trailing_zeros() as usize] / 4;
+        lanes &= lanes - 1;
+        for word in word..word + words_each {
+            match count.checked_sub(1).map(|last| words[last].cmp(&word)) {
+                Some(std::cmp::Ordering::Equal) => continue,
+                Some(std::cmp::Ordering::Greater) => rising = false,
+                _ => {}
+            }
+            words[count] = word;
+            count += 1;
+        }
+    }
+    let words = &mut words[..count];
+    if !rising {
+        words.sort_unstable();
+    }
+    let mut load = [0u8; BANKS];
+    let mut most = 0;
+    let mut last = None;
+    for &word in &*words {
+        if last != Some(word) {
+            let bank = &mut load[word as usize % BANKS];
+            *bank += 1;
+            most = most.max(*bank);
+            last = Some(word);
+        }
+    }
+    most.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Wavefronts and ideal wavefronts of lanes `active` at element `index(lane)`.
+    fn of(width: u64, active: impl Fn(u64) -> bool, index: impl Fn(u64) -> u64) -> (u64, u64) {
+        let mut addresses = [0; 32];
+        let mut mask = 0u32;
+        for lane in 0..32 {
+            if active(lane) {
+                addresses[lane as usize] = width * index(lane);
+                mask |= 1 << lane;
+            }
+        }
+        let wavefronts = wavefronts(&addresses, mask, width);
+        (wavefronts, ideal_wavefronts(wavefronts, mask.count_ones().into(), width))
+    }
+
+    fn all(_: u64) -> bool {
+        true
+    }
+
+    /// As measured on an H200 with one-warp kernels.
+    #[test]
+    fn every_measured_pattern_is_counted_as_the_hardware_counts_it() {
+        for (width, linear, one) in [(4, (1, 1), (1, 1)), (8, (2, 2), (1, 1)), (16, (4, 4), (2, 2))] {
+            assert_eq!(of(width, all, |lane| lane), linear, "linear, {width} bytes");
+            assert_eq!(of(width, all, |_| 3), one, "one address, {width} bytes");
+        }
+        assert_eq!(of(8, all, |lane| lane / 2), (1, 1));
+        assert_eq!(of(16, all, |lane| lane / 2), (2, 2));
+        assert_eq!(of(16, all, |lane| lane / 4), (2, 2));
+        assert_eq!(of(8, all, |lane| lane % 16), (2, 2));
+        assert_eq!(of(16, all, |lane| lane % 16), (4, 4));
+        assert_eq!(of(4, all, |lane| 2 * lane), (2, 1));
+        assert_eq!(of(4, all, |lane| 32 * lane), (32, 1));
+        assert_eq!(of(4, all, |lane| 33 * lane), (1, 1));
+        assert_eq!(of(8, all, |lane| 2 * lane), (4, 2));
+        assert_eq!(of(16, all, |lane| 2 * lane), (8, 4));
+        assert_eq!(of(8, |lane| lane % 8 == 0, |lane| lane), (2, 1));
+        assert_eq!(of(16, |lane| lane % 8 == 0, |lane| lane), (4, 1));
+        assert_eq!(of(8, |lane| lane <= 16, |lane| lane), (2, 2));
+        assert_eq!(of(16, |lane| lane <= 16, |lane| lane), (3, 3));
+    }
+
+    #[test]
+    fn a_stride_of_s_words_conflicts_gcd_of_s_and_32_ways() {
+        for stride in 1..=64u64 {
+            let gcd = 1 << stride.trailing_zeros().min(5);
+            assert_eq!(of(4, all, |lane| stride * lane), (gcd, 1), "stride {stride}");
+        }
+    }
+
+    #[test]
+    fn a_word_wanted_by_several_lanes_is_sent_once_in_any_order() {
+        assert_eq!(of(4, all, |lane| [5, 37, 5, 37][lane as usize % 4]), (2, 1));
+        assert_eq!(of(1, all, |lane| lane), (1, 1), "bytes of eight words");
+        assert_eq!(of(2, all, |lane| 31 - lane), (1, 1), "halves of sixteen words");
+    }
+}

@@ -1,0 +1,314 @@
+//! The scheduler: runs a block's threads as coroutines, warp by warp, from one meeting point to the next.
+
+use super::{Job, Pulse};
+use super::finding::{Kind, Position};
+use super::lane::{Context, State};
+use corosensei::stack::DefaultStack;
+use corosensei::{Coroutine, CoroutineResult};
+use std::any::Any;
+use std::cell::RefCell;
+use std::convert::Infallible;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Arc, Once};
+
+/// Bytes of a thread's stack: kernels keep their data in registers.
+const STACK: usize = 64 << 10;
+
+type Thread = Coroutine<(), (), Infallible, DefaultStack>;
+
+/// Runs blocks, one after another, on the calling thread.
+pub(super) struct Runner {
+    job: Arc<Job>,
+    /// Shared with the lane that runs: see `lane`.
+    context: *mut Context,
+    /// The threads of the block that wait.
+    threads: Vec<Option<Thread>>,
+    /// Stacks on which no thread waits.
+    idle: Vec<Thread>,
+}
+
+impl Runner {
+    pub(super) fn new(job: Arc<Job>, pulse: Arc<Pulse>) -> Self {
+        catch_messages();
+        let context = Box::into_raw(Box::new(Context::new(Arc::clone(&job), pulse)));
+        Context::enter(context);
+        let threads = (0..job.plan.launch.block_threads()).map(|_| None).collect();
+        Self { job, context, threads, idle: Vec::new() }
+    }
+
+    /// The block's state, between two steps of a lane.
+    pub(super) fn context(&mut self) -> &mut Context {
+        // SAFETY: the pointer comes from a box that `drop` frees; no lane runs while `self` is borrowed here.
+        unsafe { &mut *self.context }
+    }
+
+    /// Runs block number `block`, the `turn`-th of the run, to its end or to what stops it.
+    pub(super) fn run(&mut self, block: u64, turn: u64) {
+        self.context().begin(block, turn);
+        self.context().pulse.block.store(block, Relaxed);
+        let warps = self.threads.len().div_ceil(32);
+        loop {
+            for warp in 0..warps {
+                self.run_warp(warp);
+                if self.context().stopped {
+                    return self.abandon();
+                }
+            }
+            if !self.release_block() {
+                break;
+            }
+        }
+        if self.context().stopped {
+            self.abandon();
+        }
+    }
+
+    fn lanes(&self, warp: usize) -> std::ops::Range<usize> {
+        32 * warp..(32 * warp + 32).min(self.threads.len())
+    }
+
+    /// Runs the lanes of a warp until each has ended or waits for the block, and counts what they asked for.
+    fn run_warp(&mut self, warp: usize) {
+        loop {
+            for thread in self.lanes(warp) {
+                if matches!(self.context().lanes[thread].state, State::Fresh | State::Ready) {
+                    self.resume(thread);
+                    if self.context().stopped {
+                        return;
+                    }
+                }
+            }
+            if !self.release_warp(warp) {
+                break;
+            }
+        }
+        if !self.context().stopped {
+            self.context().merge(warp);
+        }
+    }
+
+    /// Runs a thread until it rests or ends; with it, if it has not begun, those of the warp that follow, one after
+    /// another on the same stack, until one of them rests.
+    fn resume(&mut self, thread: usize) {
+        let waiting = self.threads[thread].take();
+        let mut coroutine = waiting.or_else(|| self.idle.pop()).unwrap_or_else(|| self.spawn());
+        self.context().select(thread);
+        let result = catch_unwind(AssertUnwindSafe(|| coroutine.resume(())));
+        self.context().deselect();
+        match result {
+            Ok(CoroutineResult::Yield(())) => {
+                let current = self.context().current;
+                match self.context().lanes[current].state {
+                    State::Done => self.idle.push(coroutine),
+                    _ => self.threads[current] = Some(coroutine),
+                }
+            }
+            Ok(CoroutineResult::Return(never)) => match never {},
+            Err(payload) => {
+                let (at, message) = panic_message(&*payload);
+                let kernel = &self.job.kernel;
+                let at = at.unwrap_or(Position { file: kernel.file, line: kernel.line, column: 1 });
+                let context = self.context();
+                context.find(context.current, Kind::Panic, Some(at), None, message);
+                context.stopped = true;
+            }
+        }
+    }
+
+    /// A stack that runs one thread after another.
+    fn spawn(&self) -> Thread {
+        let context = self.context;
+        let job: *const Job = &raw const *self.job;
+        let stack = DefaultStack::new(STACK).expect("memory for a stack");
+        Coroutine::with_stack(stack, move |yielder, ()| {
+            loop {
+                // SAFETY: the job outlives the runner, which outlives its coroutines; the machine is installed, a lane is
+                // selected, and no reference into the context is held while it runs.
+                let next = unsafe {
+                    let block = &mut *context;
+                    block.lanes[block.current].yielder = yielder;
+                    ((*job).kernel.entry)(&(*job).words);
+                    (*context).end_lane()
+                };
+                if !next {
+                    yielder.suspend(());
+                }
+            }
+        })
+    }
+
+    /// Lets the lanes that wait for one another within a warp go on; false if none does.
+    fn release_warp(&mut self, warp: usize) -> bool {
+        let lanes = self.lanes(warp);
+        let mut released = false;
+        let mut stuck = None;
+        for thread in lanes.clone() {
+            let State::Warp { mask, at, .. } = self.context().lanes[thread].state else { continue };
+            match self.awaited(lanes.clone(), thread, mask, at) {
+                None => {
+                    self.exchange(lanes.clone(), mask, at);
+                    released = true;
+                }
+                Some(other) => stuck = stuck.or(Some((thread, mask, at, other))),
+            }
+        }
+        if let (false, Some((thread, mask, at, other))) = (released, stuck) {
+            let context = self.context();
+            let where_ = match context.lanes[other].state {
+                State::Block(at) | State::Warp { at, .. } => Some(at),
+                State::Fresh | State::Ready | State::Done => None,
+            };
+            let lane = other % 32;
+            let does = if where_.is_some() { "waits elsewhere" } else { "takes no part" };
+            let detail = format!("the mask {mask:#010x} names lane {lane}, which {does}");
+            context.find(thread, Kind::DivergentWarp, Some(at.into()), where_.map(Position::from), detail);
+            context.stopped = true;
+        }
+        released
+    }
+
+    /// A lane in `mask` that has not come to where `thread` waits; lanes that have ended are not waited for.
+    fn awaited(
+        &mut self,
+        mut lanes: std::ops::Range<usize>,
+        thread: usize,
+        mask: u32,
+        at: &'static std::panic::Location<'static>,
+    ) -> Option<usize> {
+        if mask >> (thread % 32) & 1 == 0 {
+            return Some(thread);
+        }
+        let context = self.context();
+        lanes.find(|&lane| {
+            mask >> (lane % 32) & 1 == 1
+                && match context.lanes[lane].state {
+                    State::Warp { mask: other_mask, at: other, .. } => other_mask != mask || other != at,
+                    State::Done => false,
+                    State::Fresh | State::Ready | State::Block(_) => true,
+                }
+        })
+    }
+
+    /// All lanes of `mask` have come to `at`: hands out the values of a shuffle, and lets the lanes go on.
+    fn exchange(&mut self, lanes: std::ops::Range<usize>, mask: u32, at: &'static std::panic::Location<'static>) {
+        let first = lanes.start;
+        let context = self.context();
+        let here = |context: &Context, thread: usize| {
+            mask >> (thread % 32) & 1 == 1 && matches!(context.lanes[thread].state, State::Warp { .. })
+        };
+        let values: Vec<Option<u32>> =
+            lanes.clone().map(|thread| here(context, thread).then(|| context.lanes[thread].value)).collect();
+        let everybody = lanes.clone().all(|thread| values[thread - first].is_some() || matches!(context.lanes[thread].state, State::Done));
+        if everybody {
+            context.meet(first / 32);
+        }
+        for thread in lanes {
+            if values[thread - first].is_none() {
+                continue;
+            }
+            if let State::Warp { source: Some(source), .. } = context.lanes[thread].state {
+                match values.get(source as usize).copied().flatten() {
+                    Some(value) => context.lanes[thread].value = value,
+                    None => {
+                        let detail = format!("a shuffle reads from lane {source}, which takes no part in it");
+                        context.find(thread, Kind::InactiveLane, Some(at.into()), None, detail);
+                    }
+                }
+            }
+            context.lanes[thread].state = State::Ready;
+        }
+    }
+
+    /// Every thread has come to the block's barrier or has ended: lets them go on; false if all have ended.
+    fn release_block(&mut self) -> bool {
+        let kernel = self.job.kernel;
+        let context = self.context();
+        let waiting = (0..context.lanes.len()).find_map(|thread| match context.lanes[thread].state {
+            State::Block(at) => Some((thread, at)),
+            _ => None,
+        });
+        let Some((thread, at)) = waiting else {
+            context.pass_barrier();
+            return false;
+        };
+        let elsewhere = (0..context.lanes.len()).find_map(|other| match context.lanes[other].state {
+            State::Block(position) if position == at => None,
+            State::Block(position) => Some((other, Some(position))),
+            _ => Some((other, None)),
+        });
+        if let Some((other, position)) = elsewhere {
+            let who = super::finding::triple(context.thread_idx(other));
+            let detail = match position {
+                Some(_) => format!("a thread waits at this barrier while thread {who} waits at another"),
+                None => format!("a thread waits at this barrier, which thread {who} ended without reaching"),
+            };
+            let end = Position { file: kernel.file, line: kernel.line, column: 1 };
+            let other = position.map_or(end, Position::from);
+            context.find(thread, Kind::DivergentBarrier, Some(at.into()), Some(other), detail);
+            context.stopped = true;
+            return false;
+        }
+        context.pass_barrier();
+        for lane in &mut context.lanes {
+            lane.state = State::Ready;
+        }
+        !context.stopped
+    }
+
+    /// Drops the threads that will not run again.
+    fn abandon(&mut self) {
+        self.threads.iter_mut().filter_map(Option::take).for_each(discard);
+        self.context().clear_logs();
+    }
+}
+
+/// Gives up a stack, whatever stands on it. Kernels own nothing, so it is not unwound.
+fn discard(mut thread: Thread) {
+    // SAFETY: a kernel's frames hold nothing that must be dropped: plain values, and loop guards that only speak of a lane
+    // that is gone.
+    unsafe { thread.force_reset() };
+}
+
+impl Drop for Runner {
+    fn drop(&mut self) {
+        self.abandon();
+        self.idle.drain(..).for_each(discard);
+        Context::enter(std::ptr::null_mut());
+        // SAFETY: made by `Box::into_raw` in `new`; no lane is left that could use it.
+        drop(unsafe { Box::from_raw(self.context) });
+    }
+}
+
+thread_local! {
+    /// Where the last panic of a lane on this thread was, and what it said.
+    static MESSAGE: RefCell<Option<(Position, String)>> = const { RefCell::new(None) };
+}
+
+/// Keeps the panics of kernels out of standard error: they become findings.
+fn catch_messages() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        let before = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |info| {
+            if Context::is_running() {
+                let position = info.location().map(|at| Position {
+                    file: Box::leak(at.file().to_owned().into_boxed_str()),
+                    line: at.line(),
+                    column: at.column(),
+                });
+                let message = info.payload_as_str().unwrap_or("the kernel panicked").to_owned();
+                MESSAGE.set(position.map(|position| (position, message)));
+            } else {
+                before(info);
+            }
+        }));
+    });
+}
+
+fn panic_message(payload: &(dyn Any + Send)) -> (Option<Position>, String) {
+    match MESSAGE.take() {
+        Some((position, message)) => (Some(position), message),
+        None => (None, payload.downcast_ref::<&str>().map_or("the kernel panicked", |text| text).to_owned()),
+    }
+}

@@ -1,0 +1,632 @@
+//! What a lane sees: the [`Machine`] that the kernels' calls go to.
+//!
+//! A block's lanes run one at a time on one thread, each on a stack of its own. The scheduler and the running lane share
+//! the block's [`Context`] through a raw pointer: whoever runs borrows it for the length of one step, and no borrow
+//! lives across a switch between the two.
+
+use super::finding::{Finding, Kind, Position};
+use super::memory::OFFSET_BITS;
+use super::requests::{Entry, Merger, OpenGrouping, Site};
+use super::shared::{Epoch, SharedMemory};
+use super::{Job, Pulse, coalesce};
+use super::banks;
+use corosensei::Yielder;
+use gpu::device::host::{self, Access, Coordinate, Machine, Number, Op, Space};
+use gpu::suite::{Counts, Operation};
+use rustc_hash::FxHashMap;
+use std::cell::Cell;
+use std::panic::Location;
+use std::ptr;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Arc, Once};
+
+thread_local! {
+    /// The block that runs on this thread.
+    static CURRENT: Cell<*mut Context> = const { Cell::new(ptr::null_mut()) };
+}
+
+/// What a lane waits for.
+#[derive(Clone, Copy)]
+pub(super) enum State {
+    /// It has not begun.
+    Fresh,
+    /// It has what it waited for.
+    Ready,
+    /// The block's barrier.
+    Block(&'static Location<'static>),
+    /// The lanes in a mask, perhaps to take the value of lane `source`.
+    Warp { mask: u32, at: &'static Location<'static>, source: Option<u32> },
+    /// It has ended.
+    Done,
+}
+
+/// A thread of the block.
+pub(super) struct Lane {
+    pub(super) state: State,
+    /// The value it brings to a shuffle, and then the one it takes away.
+    pub(super) value: u32,
+    thread_idx: [u32; 3],
+    /// Calls it made before the run it is in.
+    calls: u64,
+    /// Where it is in its loops, while it rests.
+    loops: Loops,
+    pub(super) yielder: *const Yielder<(), ()>,
+}
+
+/// Where a lane is in its loops.
+#[derive(Default)]
+struct Loops {
+    /// Which iteration of which loops, as a hash.
+    path: u64,
+    innermost: Iteration,
+    outer: Vec<Iteration>,
+}
+
+/// An iteration of a loop that a lane is in; the default one stands for no loop at all.
+#[derive(Clone, Copy, Default)]
+struct Iteration {
+    at: Option<&'static Location<'static>>,
+    /// The path outside the loop.
+    outside: u64,
+    /// The path of the loop itself: the one outside, and the loop's position.
+    entry: u64,
+    number: u64,
+}
+
+impl Loops {
+    fn reset(&mut self) {
+        self.path = 0;
+        self.innermost = Iteration::default();
+        self.outer.clear();
+    }
+
+    fn enter(&mut self, at: &'static Location<'static>) {
+        let entry = mix(self.path, ptr::from_ref(at).addr() as u64);
+        self.outer.push(self.innermost);
+        self.innermost = Iteration { at: Some(at), outside: self.path, entry, number: 0 };
+        self.path = entry;
+    }
+
+    #[inline(always)]
+    fn next(&mut self) {
+        self.innermost.number += 1;
+        self.path = self.innermost.entry.wrapping_add(self.innermost.number.wrapping_mul(SPREAD));
+    }
+
+    fn exit(&mut self) {
+        self.path = self.innermost.outside;
+        self.innermost = self.outer.pop().unwrap_or_default();
+    }
+}
+
+/// An odd number with its bits all over: the golden ratio in 64 bits.
+const SPREAD: u64 = 0x9E37_79B9_7F4A_7C15;
+
+/// Spreads the bits of a path and the next step of it.
+fn mix(path: u64, step: u64) -> u64 {
+    let mixed = (path ^ step.wrapping_mul(SPREAD)).wrapping_mul(0xD6E8_FEB8_6659_FD93);
+    mixed ^ (mixed >> 29)
+}
+
+/// Which buffer or shared array a request went to.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) enum Region {
+    Buffer(usize),
+    Shared(&'static str),
+}
+
+/// A block, and what is counted of all the blocks that ran here.
+pub(super) struct Context {
+    job: Arc<Job>,
+    pub(super) pulse: Arc<Pulse>,
+    pub(super) lanes: Vec<Lane>,
+    pub(super) current: usize,
+    /// Calls of all lanes so far.
+    calls: u64,
+    /// What `calls` was when the running lane was last resumed.
+    resumed: u64,
+    /// When to show a sign of life, or to see that the lane does not end.
+    alarm: u64,
+    /// Where the running lane is in its loops.
+    loops: Loops,
+    /// `threadIdx` of the running lane, `blockIdx`, `blockDim` and `gridDim`: see [`Coordinate`].
+    coordinates: [[u32; 3]; 4],
+    /// How manieth block of the run this is.
+    turn: u64,
+    /// The logs of the warp that is running.
+    logs: [Vec<Entry>; 32],
+    merger: Merger,
+    shared: SharedMemory,
+    block_epoch: u32,
+    barriers: u64,
+    warp_epochs: Vec<u32>,
+    pub(super) counts: FxHashMap<(Site, Region), Counts>,
+    pub(super) findings: Vec<Finding>,
+    /// Whether the block cannot go on.
+    pub(super) stopped: bool,
+}
+
+impl Context {
+    pub(super) fn new(job: Arc<Job>, pulse: Arc<Pulse>) -> Self {
+        install();
+        let threads = job.plan.launch.block_threads() as usize;
+        let lanes = (0..threads).map(|thread| Lane {
+            state: State::Done,
+            value: 0,
+            thread_idx: thread_idx(job.plan.launch.block, thread as u32),
+            calls: 0,
+            loops: Loops::default(),
+            yielder: ptr::null(),
+        });
+        Self {
+            lanes: lanes.collect(),
+            pulse,
+            current: 0,
+            calls: 0,
+            resumed: 0,
+            alarm: 0,
+            loops: Loops::default(),
+            coordinates: [[0; 3], [0; 3], job.plan.launch.block, job.plan.launch.grid],
+            turn: 0,
+            logs: [const { Vec::new() }; 32],
+            merger: Merger::default(),
+            shared: SharedMemory::new(job.plan.launch.shared_bytes),
+            block_epoch: 0,
+            barriers: 0,
+            warp_epochs: vec![0; threads.div_ceil(32)],
+            counts: FxHashMap::default(),
+            findings: Vec::new(),
+            stopped: false,
+            job,
+        }
+    }
+
+    /// Makes this block the one that kernels on this thread run in.
+    pub(super) fn enter(context: *mut Self) {
+        CURRENT.set(context);
+    }
+
+    /// Whether a lane is running on this thread.
+    pub(super) fn is_running() -> bool {
+        let context = CURRENT.get();
+        // SAFETY: null, or the block that this thread runs, which nobody has borrowed while a panic is reported.
+        let Some(context) = (unsafe { context.as_ref() }) else { return false };
+        context.pulse.thread.load(Relaxed) != 0
+    }
+
+    /// Forgets what the lanes of an abandoned block logged.
+    pub(super) fn clear_logs(&mut self) {
+        self.logs.iter_mut().for_each(Vec::clear);
+    }
+
+    /// Begins block number `block` of the grid, the `turn`-th of the run.
+    pub(super) fn begin(&mut self, block: u64, turn: u64) {
+        self.turn = turn;
+        self.coordinates[Coordinate::BlockIdx as usize] = block_idx(self.job.plan.launch.grid, block);
+        self.shared.reset();
+        self.block_epoch += 1;
+        self.barriers = 0;
+        self.stopped = false;
+        for lane in &mut self.lanes {
+            lane.state = State::Fresh;
+            lane.calls = 0;
+        }
+    }
+
+    fn block_idx(&self) -> [u32; 3] {
+        self.coordinates[Coordinate::BlockIdx as usize]
+    }
+
+    pub(super) fn thread_idx(&self, thread: usize) -> [u32; 3] {
+        self.lanes[thread].thread_idx
+    }
+
+    /// Makes `thread` the one that runs.
+    pub(super) fn select(&mut self, thread: usize) {
+        self.deselect();
+        self.current = thread;
+        self.alarm = self.calls + SIGN_OF_LIFE;
+        self.pulse.thread.store(thread as u64 + 1, Relaxed);
+        let lane = &mut self.lanes[thread];
+        self.coordinates[Coordinate::ThreadIdx as usize] = lane.thread_idx;
+        match lane.state {
+            State::Fresh => self.loops.reset(),
+            _ => std::mem::swap(&mut self.loops, &mut lane.loops),
+        }
+    }
+
+    /// No thread runs any more.
+    pub(super) fn deselect(&mut self) {
+        self.lanes[self.current].calls += self.calls - self.resumed;
+        self.resumed = self.calls;
+        self.pulse.calls.store(self.calls, Relaxed);
+        self.pulse.thread.store(0, Relaxed);
+    }
+
+    /// The running lane has ended: goes on with the next one of its warp that has not begun, if there is one.
+    pub(super) fn end_lane(&mut self) -> bool {
+        self.lanes[self.current].state = State::Done;
+        let warp_end = (self.current / 32 * 32 + 32).min(self.lanes.len());
+        let next = (self.current + 1..warp_end).find(|&lane| matches!(self.lanes[lane].state, State::Fresh));
+        if let Some(next) = next {
+            self.select(next);
+        }
+        next.is_some()
+    }
+
+    /// Records a finding about a thread of this block; the same one at the same lines is recorded once.
+    pub(super) fn find(&mut self, thread: usize, kind: Kind, at: Option<Position>, other: Option<Position>, detail: String) {
+        let finding = Finding { kind, at, other, block: self.block_idx(), thread: self.thread_idx(thread), detail };
+        self.record(finding);
+    }
+
+    fn record(&mut self, finding: Finding) {
+        let known = |old: &Finding| (old.kind, old.at, old.other) == (finding.kind, finding.at, finding.other);
+        if self.findings.len() < super::FINDINGS && !self.findings.iter().any(known) {
+            self.findings.push(finding);
+        }
+    }
+
+    /// Merges the logs of a warp whose lanes have come together, and counts its requests.
+    pub(super) fn merge(&mut self, warp: usize) {
+        let mut merger = std::mem::take(&mut self.merger);
+        let mut logs = std::mem::take(&mut self.logs);
+        let block_idx = self.block_idx();
+        let merged = merger.merge(&mut logs, |request| {
+            let (site, width) = (request.site, request.site.width());
+            let lanes = u64::from(request.mask.count_ones());
+            let first = request.addresses[request.mask.trailing_zeros() as usize];
+            let mut counts = Counts { requests: 1, lanes, ..Counts::default() };
+            let region = match site.space() {
+                Space::Global => {
+                    let mut active = [0; 32];
+                    let mut n = 0;
+                    for lane in 0..32 {
+                        active[n] = request.addresses[lane];
+                        n += (request.mask >> lane & 1) as usize;
+                    }
+                    (counts.sectors, counts.lines) = coalesce::sectors_and_lines(&active[..n]);
+                    counts.sectors_ideal = coalesce::ideal_sectors(counts.sectors, lanes, width);
+                    Region::Buffer((first >> OFFSET_BITS) as usize - 1)
+                }
+                Space::Shared => {
+                    counts.wavefronts = banks::wavefronts(request.addresses, request.mask, width);
+                    counts.wavefronts_ideal = banks::ideal_wavefronts(counts.wavefronts, lanes, width);
+                    let epoch = Epoch { block: self.block_epoch, warp: self.warp_epochs[warp] };
+                    if let Some(race) = self.shared.touch(request, 32 * warp as u32, epoch) {
+                        let block = self.job.plan.launch.block;
+                        let finding = race.finding(&self.shared, site, block_idx, |thread| thread_idx(block, thread));
+                        self.record(finding);
+                    }
+                    Region::Shared(self.shared.name(first).0)
+                }
+            };
+            *self.counts.entry((site, region)).or_default() += counts;
+        });
+        self.merger = merger;
+        self.logs = logs;
+        if let Err(OpenGrouping { site, lane }) = merged {
+            self.find(
+                32 * warp + lane,
+                Kind::OpenGrouping,
+                Some(site.at().into()),
+                None,
+                "a lane comes by this access twice in one iteration, so its requests cannot be told apart: run the loop \
+                 around it through `steps`, `each` or `unroll!`, or mark the function it stands in `#[track_caller]`"
+                    .into(),
+            );
+        }
+    }
+
+    /// All lanes of the warp have met: what they did before is ordered before what they do next.
+    pub(super) fn meet(&mut self, warp: usize) {
+        self.merge(warp);
+        self.count_barrier();
+        self.warp_epochs[warp] += 1;
+    }
+
+    /// The block has passed a barrier, or ended.
+    pub(super) fn pass_barrier(&mut self) {
+        for (offset, thread, site) in self.shared.take_uninitialized() {
+            let (name, offset) = self.shared.name(offset);
+            let detail = format!("a thread reads byte {offset} of `{name}`, which no thread has written");
+            self.find(thread as usize, Kind::Uninitialized, Some(site.at().into()), None, detail);
+        }
+        self.block_epoch += 1;
+        self.count_barrier();
+    }
+
+    fn count_barrier(&mut self) {
+        self.barriers += 1;
+        if self.barriers > self.job.limits.barriers {
+            let detail = format!("the block has passed more than {} barriers", self.job.limits.barriers);
+            self.find(0, Kind::NonTerminating, None, None, detail);
+            self.stopped = true;
+        }
+    }
+
+    /// Counts a call of the running lane; the error is the reason to stop it.
+    #[inline(always)]
+    fn call(&mut self) -> Result<(), Stop> {
+        self.calls += 1;
+        if self.calls == self.alarm { self.ring() } else { Ok(()) }
+    }
+
+    #[cold]
+    fn ring(&mut self) -> Result<(), Stop> {
+        self.pulse.calls.store(self.calls, Relaxed);
+        self.alarm += SIGN_OF_LIFE;
+        let calls = self.calls - self.resumed;
+        if calls > self.job.limits.calls {
+            let detail = format!("a thread has made more than {} accesses and loop steps without a barrier", self.job.limits.calls);
+            return Err(Stop::new(Kind::NonTerminating, detail));
+        }
+        Ok(())
+    }
+
+    /// Carries out an access of the running lane.
+    #[inline(always)]
+    fn access(&mut self, access: Access, base: u64, index: u64, value: *mut u8, at: &'static Location<'static>) -> Result<(), Stop> {
+        self.call()?;
+        self.pulse.at.store(ptr::from_ref(at).cast_mut(), Relaxed);
+        let site = Site::new(at, access);
+        let width = access.width();
+        let address = match access.space {
+            Space::Global => {
+                let Some(element) = self.job.memory.resolve(base, index, width as u64) else {
+                    return Err(self.outside(site, base, index));
+                };
+                check_alignment(element.address, width)?;
+                // SAFETY: resolved and aligned; the facade's `value` is as wide as the access.
+                unsafe {
+                    match access.op {
+                        Op::Load(_) => element.load(width, value),
+                        Op::Store => element.store(width, value),
+                        Op::AtomicAdd(number) => {
+                            self.job.turns.wait_for(self.turn);
+                            let (mut old, mut sum) = (0u64, 0u64);
+                            element.load(width, (&raw mut old).cast());
+                            ptr::copy_nonoverlapping(value, (&raw mut sum).cast(), width);
+                            sum = add(number, old, sum);
+                            element.store(width, (&raw const sum).cast());
+                            ptr::copy_nonoverlapping((&raw const old).cast(), value, width);
+                        }
+                    }
+                }
+                element.address
+            }
+            Space::Shared => {
+                let Some(offset) = self.shared.resolve(base, index, width as u64) else {
+                    return Err(self.outside(site, base, index));
+                };
+                check_alignment(offset, width)?;
+                // SAFETY: resolved; the facade's `value` is as wide as the access.
+                unsafe {
+                    match access.op {
+                        Op::Load(_) => self.shared.load(offset, width, value, self.current as u32, site),
+                        Op::Store | Op::AtomicAdd(_) => self.shared.store(offset, width, value),
+                    }
+                }
+                offset
+            }
+        };
+        self.logs[self.current % 32].push(Entry { site, path: self.loops.path, address });
+        Ok(())
+    }
+
+    #[cold]
+    fn outside(&self, site: Site, base: u64, index: u64) -> Stop {
+        let width = site.width();
+        let missed = match (site.space(), self.job.memory.buffer_of(base)) {
+            (Space::Shared, _) => self.shared.missed(base, index, width),
+            (Space::Global, None) => "memory through a pointer that is no buffer of the launch".into(),
+            (Space::Global, Some(buffer)) => {
+                let buffer = &self.job.plan.buffers[buffer];
+                let elements = buffer.bytes() / width;
+                format!("element {index} of `{}`, which has {elements} of {width} bytes", buffer.name)
+            }
+        };
+        Stop::new(Kind::OutOfBounds, format!("a thread {} {missed}", verb(site.operation())))
+    }
+}
+
+const fn verb(operation: Operation) -> &'static str {
+    match operation {
+        Operation::Load => "reads",
+        Operation::Store => "writes",
+        Operation::Atomic => "adds to",
+    }
+}
+
+/// Blocks are numbered with x fastest, then y, then z.
+pub(super) fn block_idx(grid: [u32; 3], block: u64) -> [u32; 3] {
+    let [x, y, _] = grid.map(u64::from);
+    [block % x, block / x % y, block / x / y].map(|i| i as u32)
+}
+
+/// Threads are numbered with x fastest, then y, then z.
+pub(super) fn thread_idx([width, height, _]: [u32; 3], thread: u32) -> [u32; 3] {
+    [thread % width, thread / width % height, thread / width / height]
+}
+
+#[inline(always)]
+fn check_alignment(address: u64, width: usize) -> Result<(), Stop> {
+    if address & (width as u64 - 1) == 0 { Ok(()) } else { Err(misaligned(address, width)) }
+}
+
+#[cold]
+fn misaligned(address: u64, width: usize) -> Stop {
+    let offset = address & ((1 << OFFSET_BITS) - 1);
+    Stop::new(Kind::Misaligned, format!("an access of {width} bytes at byte {offset} is not aligned to its width"))
+}
+
+fn add(number: Number, a: u64, b: u64) -> u64 {
+    match number {
+        Number::U32 => (a as u32).wrapping_add(b as u32).into(),
+        Number::U64 => a.wrapping_add(b),
+        Number::F32 => (f32::from_bits(a as u32) + f32::from_bits(b as u32)).to_bits().into(),
+    }
+}
+
+/// Why the running lane cannot go on: boxed, so that going on costs nothing.
+struct Stop(Box<(Kind, String)>);
+
+impl Stop {
+    #[cold]
+    fn new(kind: Kind, detail: String) -> Self {
+        Self(Box::new((kind, detail)))
+    }
+}
+
+/// Calls between two signs of life.
+const SIGN_OF_LIFE: u64 = 1 << 12;
+
+/// The machine of every kernel in this process: the lane that runs on the calling thread.
+struct Simulator;
+
+fn install() {
+    static ONCE: Once = Once::new();
+    static SIMULATOR: &dyn Machine = &Simulator;
+    ONCE.call_once(|| host::install(&SIMULATOR));
+}
+
+/// The block that runs on this thread.
+#[inline]
+fn current() -> *mut Context {
+    let context = CURRENT.get();
+    assert!(!context.is_null(), "a kernel was called outside the simulator");
+    context
+}
+
+/// Lets the scheduler run until the lane may go on.
+///
+/// # Safety
+/// `context` is the current block, a lane of it is running, and nobody holds a reference into it.
+unsafe fn suspend(context: *mut Context) {
+    // SAFETY: the lane's coroutine keeps its yielder alive while it runs.
+    unsafe {
+        let yielder = (&(*context).lanes)[(*context).current].yielder;
+        (*yielder).suspend(());
+    }
+}
+
+/// Records why the running lane stops, stops the block, and never comes back.
+#[cold]
+unsafe fn stop(context: *mut Context, reason: Stop, at: Option<&'static Location<'static>>) -> ! {
+    // SAFETY: as the caller says; the borrow ends before the switch.
+    unsafe {
+        let block = &mut *context;
+        let (kind, detail) = *reason.0;
+        block.find(block.current, kind, at.map(Position::from), None, detail);
+        block.stopped = true;
+        loop {
+            suspend(context);
+        }
+    }
+}
+
+/// Runs a step of the running lane, which stands at `at`, on the current block.
+#[inline(always)]
+fn step<T>(at: Option<&'static Location<'static>>, step: impl FnOnce(&mut Context) -> Result<T, Stop>) -> T {
+    let context = current();
+    // SAFETY: the scheduler holds no reference while a lane runs.
+    match step(unsafe { &mut *context }) {
+        Ok(value) => value,
+        // SAFETY: the step's borrow has ended.
+        Err(reason) => unsafe { stop(context, reason, at) },
+    }
+}
+
+/// Puts the running lane to rest in `state`, until the scheduler makes it ready again.
+fn rest(state: State, value: u32, at: &'static Location<'static>) -> u32 {
+    step(Some(at), |block| {
+        block.call()?;
+        let lane = &mut block.lanes[block.current];
+        lane.value = value;
+        lane.state = state;
+        std::mem::swap(&mut block.loops, &mut lane.loops);
+        Ok(())
+    });
+    let context = current();
+    // SAFETY: no reference into the block is held across the switch.
+    unsafe {
+        suspend(context);
+        (&(*context).lanes)[(*context).current].value
+    }
+}
+
+impl Machine for Simulator {
+    #[inline]
+    fn coordinate(&self, which: Coordinate, axis: usize) -> u32 {
+        // SAFETY: the scheduler holds no reference while a lane runs.
+        unsafe { (&*current()).coordinates[which as usize][axis] }
+    }
+
+    #[inline]
+    fn lane_id(&self) -> u32 {
+        // SAFETY: as above.
+        unsafe { (*current()).current as u32 % 32 }
+    }
+
+    #[inline]
+    unsafe fn access(&self, access: Access, base: u64, index: u64, value: *mut u8, at: &'static Location<'static>) {
+        step(Some(at), |block| block.access(access, base, index, value, at));
+    }
+
+    fn shared_array(&self, name: &'static str, bytes: usize, at: &'static Location<'static>) -> u32 {
+        step(Some(at), |block| {
+            block.call()?;
+            block.shared.array(name, bytes).map_err(|detail| Stop::new(Kind::SharedMemory, detail))
+        })
+    }
+
+    fn dynamic_shared(&self) -> u32 {
+        step(None, |block| {
+            block.call()?;
+            Ok(block.shared.dynamic())
+        })
+    }
+
+    fn sync_threads(&self, at: &'static Location<'static>) {
+        rest(State::Block(at), 0, at);
+    }
+
+    fn sync_warp(&self, mask: u32, at: &'static Location<'static>) {
+        rest(State::Warp { mask, at, source: None }, 0, at);
+    }
+
+    fn exchange(&self, mask: u32, value: u32, source: u32, at: &'static Location<'static>) -> u32 {
+        rest(State::Warp { mask, at, source: Some(source) }, value, at)
+    }
+
+    fn loop_enter(&self, at: &'static Location<'static>) {
+        step(Some(at), |block| {
+            block.loops.enter(at);
+            block.call()
+        });
+    }
+
+    #[inline]
+    fn loop_next(&self) {
+        // SAFETY: the scheduler holds no reference while a lane runs; the borrow ends with this statement.
+        let at = unsafe { (&*current()).loops.innermost.at };
+        step(at, |block| {
+            block.loops.next();
+            block.call()
+        });
+    }
+
+    fn loop_exit(&self) {
+        step(None, |block| {
+            block.loops.exit();
+            Ok(())
+        });
+    }
+
+    fn clock(&self) -> u64 {
+        // SAFETY: the scheduler holds no reference while a lane runs.
+        let block = unsafe { &mut *current() };
+        block.calls += 1;
+        block.lanes[block.current].calls + block.calls - block.resumed
+    }
+}

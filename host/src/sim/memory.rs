@@ -1,0 +1,151 @@
+//! Simulated global memory: the buffers of a plan, filled page by page as they are touched.
+//!
+//! An address is a buffer and an offset in it, so that an index far outside cannot land in another buffer unseen, and a
+//! report is the same bytes on every run. Blocks run on several threads: every access is a relaxed atomic of its width.
+
+use gpu::suite::{Buffer, POISON, Plan, Role};
+use std::marker::PhantomData;
+use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, OnceLock};
+
+/// Bits of an address that hold the offset; the rest holds the buffer's number, from 1.
+pub(super) const OFFSET_BITS: u32 = 40;
+
+/// Bytes of a page.
+const PAGE: u64 = 1 << 16;
+
+type Page = Box<[AtomicU64]>;
+
+/// The buffers of a plan.
+pub(super) struct Memory {
+    plan: Arc<Plan>,
+    buffers: Vec<Pages>,
+}
+
+/// A buffer's size, and its pages.
+struct Pages {
+    bytes: u64,
+    pages: Box<[OnceLock<Page>]>,
+}
+
+impl Memory {
+    pub(super) fn new(plan: Arc<Plan>) -> Self {
+        let buffers = plan.buffers.iter().map(|buffer| Pages {
+            bytes: buffer.bytes(),
+            pages: (0..buffer.bytes().div_ceil(PAGE)).map(|_| OnceLock::new()).collect(),
+        });
+        Self { buffers: buffers.collect(), plan }
+    }
+
+    /// The address of a buffer's first element, aligned to 256 bytes and more.
+    pub(super) fn base(buffer: usize) -> u64 {
+        (buffer as u64 + 1) << OFFSET_BITS
+    }
+
+    /// The buffer that an address names; none for one that no kernel was given.
+    pub(super) fn buffer_of(&self, address: u64) -> Option<usize> {
+        let buffer = (address >> OFFSET_BITS).checked_sub(1)? as usize;
+        (buffer < self.plan.buffers.len()).then_some(buffer)
+    }
+
+    /// Element `index` of `width` bytes from `base` on, or none if it lies outside the buffer.
+    #[inline(always)]
+    pub(super) fn resolve(&self, base: u64, index: u64, width: u64) -> Option<Element<'_>> {
+        let number = ((base >> OFFSET_BITS) as usize).wrapping_sub(1);
+        let buffer = self.buffers.get(number)?;
+        if index >= 1 << OFFSET_BITS {
+            return None;
+        }
+        // At most 2^44 + 2^40 + 16: nothing overflows.
+        let offset = index * width + (base & ((1 << OFFSET_BITS) - 1));
+        if offset + width > buffer.bytes {
+            return None;
+        }
+        let page = &buffer.pages[(offset / PAGE) as usize];
+        let page = page.get_or_init(|| fill(&self.plan.buffers[number], offset / PAGE));
+        let cell = page.as_ptr().cast::<u8>().wrapping_add((offset % PAGE) as usize);
+        Some(Element { address: (base >> OFFSET_BITS << OFFSET_BITS) + offset, cell, memory: PhantomData })
+    }
+
+    /// The bits of element `i` of a buffer.
+    pub(super) fn bits(&self, buffer: usize, i: u64) -> u64 {
+        let size = self.plan.buffers[buffer].element.size();
+        let element = self.resolve(Self::base(buffer), i, size).expect("an element of the buffer");
+        let mut bits = 0u64;
+        // SAFETY: elements of buffers are aligned to their size, which is at most 8.
+        unsafe { element.load(size as usize, (&raw mut bits).cast()) };
+        bits
+    }
+}
+
+/// An element of a buffer.
+pub(super) struct Element<'a> {
+    /// Its simulated address.
+    pub(super) address: u64,
+    cell: *const u8,
+    memory: PhantomData<&'a Memory>,
+}
+
+impl Element<'_> {
+    /// Copies its `width` bytes to `value`.
+    ///
+    /// # Safety
+    /// It was resolved for `width` and is aligned to it; `value` has room for as many.
+    #[inline(always)]
+    pub(super) unsafe fn load(&self, width: usize, value: *mut u8) {
+        let cell = self.cell;
+        // SAFETY: cell and value are `width` bytes, aligned; pages live as long as the memory and are only accessed
+        // atomically.
+        unsafe {
+            match width {
+                1 => *value = (*cell.cast::<AtomicU8>()).load(Relaxed),
+                2 => *value.cast::<u16>() = (*cell.cast::<AtomicU16>()).load(Relaxed),
+                4 => *value.cast::<u32>() = (*cell.cast::<AtomicU32>()).load(Relaxed),
+                _ => {
+                    for word in 0..width / 8 {
+                        *value.cast::<u64>().add(word) = (*cell.cast::<AtomicU64>().add(word)).load(Relaxed);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Copies `width` bytes from `value` to it.
+    ///
+    /// # Safety
+    /// As [`Element::load`].
+    #[inline(always)]
+    pub(super) unsafe fn store(&self, width: usize, value: *const u8) {
+        let cell = self.cell;
+        // SAFETY: as in `load`.
+        unsafe {
+            match width {
+                1 => (*cell.cast::<AtomicU8>()).store(*value, Relaxed),
+                2 => (*cell.cast::<AtomicU16>()).store(*value.cast::<u16>(), Relaxed),
+                4 => (*cell.cast::<AtomicU32>()).store(*value.cast::<u32>(), Relaxed),
+                _ => {
+                    for word in 0..width / 8 {
+                        (*cell.cast::<AtomicU64>().add(word)).store(*value.cast::<u64>().add(word), Relaxed);
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Page `number` of a buffer, as it stands before the kernel runs.
+fn fill(buffer: &Buffer, number: u64) -> Page {
+    let size = buffer.element.size();
+    let first = number * PAGE / size;
+    let elements = (PAGE / size).min(buffer.len - first);
+    let mut words = vec![u64::from_ne_bytes([POISON; 8]); (elements * size).div_ceil(16) as usize * 2];
+    if let Role::Input(bits) = &buffer.role {
+        let per_word = 8 / size;
+        for i in 0..elements {
+            let (word, shift) = ((i / per_word) as usize, 8 * size * (i % per_word));
+            let mask = u64::MAX >> (64 - 8 * size);
+            words[word] = words[word] & !(mask << shift) | (bits(first + i) & mask) << shift;
+        }
+    }
+    words.into_iter().map(AtomicU64::new).collect()
+}

@@ -1,0 +1,335 @@
+//! The simulator: runs kernels on the CPU, lane by lane, and counts what they ask of the memory system.
+//!
+//! One concern a file: `block` schedules the threads of a block, `lane` is the machine that a thread's calls go to,
+//! `requests` puts the accesses of a warp together, [`coalesce`] and [`banks`] say what a request costs, `memory` and
+//! `shared` hold the data, and `shared` also the record that finds races. Blocks run in parallel; counts are sums, and
+//! what depends on the order of blocks (atomic additions) waits for its turn, so the results are the same on any number of
+//! threads.
+
+pub mod banks;
+mod block;
+pub mod coalesce;
+mod finding;
+mod lane;
+mod memory;
+mod requests;
+mod shared;
+
+pub use finding::{Finding, Kind, Position};
+
+use block::Runner;
+use gpu::device::host::{Kernel, Space};
+use gpu::suite::{Counts, Operation, Plan};
+use lane::Region;
+use memory::Memory;
+use std::collections::{BTreeMap, BTreeSet};
+use std::panic::Location;
+use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::sync::{Arc, Condvar, Mutex};
+use std::time::{Duration, Instant};
+
+/// At most so many findings are kept of a launch.
+const FINDINGS: usize = 16;
+
+/// How to simulate.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Threads to run blocks on.
+    pub threads: usize,
+    /// Blocks to run at most; a larger grid is sampled.
+    pub max_blocks: u64,
+    /// When to give up on a kernel that does not end.
+    pub limits: Limits,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        let threads = std::thread::available_parallelism().map_or(1, usize::from);
+        Self { threads, max_blocks: u64::MAX, limits: Limits::default() }
+    }
+}
+
+/// When a kernel is taken not to end.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// Calls of the facade (accesses, loop steps, indices) that one thread makes.
+    pub calls: u64,
+    /// Barriers that one block passes.
+    pub barriers: u64,
+    /// How long a thread runs without any call.
+    pub silence: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { calls: 1 << 24, barriers: 1 << 18, silence: Duration::from_secs(10) }
+    }
+}
+
+/// What a source position asked of the memory system.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Site {
+    /// Where it stands.
+    pub position: Position,
+    /// Which memory.
+    pub space: Space,
+    /// What it does.
+    pub operation: Operation,
+    /// Bytes a lane.
+    pub width: u64,
+    /// How often, and at what cost.
+    pub counts: Counts,
+}
+
+/// What came of a simulation.
+pub struct Outcome {
+    /// What each source position asked for, in the order of the source. Empty if there are findings.
+    pub sites: Vec<Site>,
+    /// The same by buffer or shared array, operation and width, as families state what they expect.
+    pub regions: BTreeMap<(String, Operation, u64), Counts>,
+    /// What the sanitizer found in the first block that has findings, the same on every run.
+    pub findings: Vec<Finding>,
+    /// Which blocks ran.
+    pub blocks: Blocks,
+    memory: Option<Memory>,
+}
+
+impl Outcome {
+    /// The bits of element `i` of buffer number `buffer` of the plan, after the run; none if the run had to be abandoned.
+    pub fn bits(&self, buffer: usize, i: u64) -> Option<u64> {
+        self.memory.as_ref().map(|memory| memory.bits(buffer, i))
+    }
+}
+
+/// The blocks of a grid that a simulation runs: all, or every so manieth and the last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Blocks {
+    /// Blocks of the grid.
+    pub total: u64,
+    /// From one simulated block to the next: 1 if all are.
+    pub step: u64,
+}
+
+impl Blocks {
+    /// All of a grid if there are no more than `max`, else a sample of about as many. The step is odd, so that it goes
+    /// through all columns of a grid whose width is a power of two.
+    pub fn choose(total: u64, max: u64) -> Self {
+        Self { total, step: if total <= max { 1 } else { total.div_ceil(max.max(1)) | 1 } }
+    }
+
+    /// How many run.
+    pub fn count(&self) -> u64 {
+        self.total.div_ceil(self.step) + u64::from(!(self.total - 1).is_multiple_of(self.step))
+    }
+
+    /// Whether all run.
+    pub fn complete(&self) -> bool {
+        self.step == 1
+    }
+
+    fn get(&self, i: u64) -> u64 {
+        (i * self.step).min(self.total - 1)
+    }
+}
+
+/// Everything the threads of a simulation share.
+struct Job {
+    kernel: Kernel,
+    words: Vec<u64>,
+    plan: Arc<Plan>,
+    memory: Memory,
+    limits: Limits,
+    blocks: Blocks,
+    next: AtomicU64,
+    done: AtomicU64,
+    /// The lowest turn whose block has findings: later ones no longer matter.
+    faulty: AtomicU64,
+    turns: Turns,
+    pulse: Vec<Arc<Pulse>>,
+}
+
+/// A worker's sign of life, for the watch.
+#[derive(Default)]
+#[repr(align(128))]
+struct Pulse {
+    /// Calls of its lanes so far.
+    calls: AtomicU64,
+    /// The block it runs.
+    block: AtomicU64,
+    /// The thread it runs, from 1; 0 while none runs.
+    thread: AtomicU64,
+    /// The last access.
+    at: AtomicPtr<Location<'static>>,
+}
+
+/// Lets what depends on the order of blocks happen in it.
+#[derive(Default)]
+struct Turns {
+    /// Every turn below the number has ended, and so have those in the set.
+    ended: Mutex<(u64, BTreeSet<u64>)>,
+    changed: Condvar,
+}
+
+impl Turns {
+    /// Waits until every block before the `turn`-th has ended.
+    fn wait_for(&self, turn: u64) {
+        let ended = self.ended.lock().expect("no panic under this lock");
+        drop(self.changed.wait_while(ended, |(below, _)| *below < turn).expect("no panic under this lock"));
+    }
+
+    fn end(&self, turn: u64) {
+        let mut ended = self.ended.lock().expect("no panic under this lock");
+        let (below, later) = &mut *ended;
+        later.insert(turn);
+        while later.remove(below) {
+            *below += 1;
+        }
+        self.changed.notify_all();
+    }
+}
+
+/// Runs `kernel` as `plan` says. `progress` hears now and then how many blocks are done, and of how many.
+///
+/// # Errors
+/// If the plan does not fit the kernel's parameters.
+pub fn simulate(
+    kernel: Kernel,
+    plan: Arc<Plan>,
+    options: &Options,
+    progress: &dyn Fn(u64, u64),
+) -> Result<Outcome, crate::arguments::ArgumentError> {
+    let words = crate::arguments::words(&kernel, &plan, |buffer| Memory::base(buffer))?;
+    let blocks = Blocks::choose(plan.launch.block_count(), options.max_blocks);
+    let workers = options.threads.max(1).min(usize::try_from(blocks.count()).unwrap_or(usize::MAX));
+    let job = Arc::new(Job {
+        kernel,
+        words,
+        memory: Memory::new(Arc::clone(&plan)),
+        plan,
+        limits: options.limits,
+        blocks,
+        next: AtomicU64::new(0),
+        done: AtomicU64::new(0),
+        faulty: AtomicU64::new(u64::MAX),
+        turns: Turns::default(),
+        pulse: (0..workers).map(|_| Arc::default()).collect(),
+    });
+    let (sender, results) = mpsc::channel();
+    for worker in 0..workers {
+        let (job, sender) = (Arc::clone(&job), sender.clone());
+        // Not scoped: a thread in an endless loop is left behind.
+        std::thread::spawn(move || {
+            let part = work(&job, worker);
+            drop(job);
+            // Nobody listens any more if another thread did not end.
+            let _ = sender.send(part);
+        });
+    }
+    drop(sender);
+    let mut watch = Watch::new(&job);
+    let mut parts = Vec::new();
+    loop {
+        match results.recv_timeout(Duration::from_millis(50)) {
+            Ok(part) => parts.push(part),
+            Err(RecvTimeoutError::Disconnected) => break,
+            Err(RecvTimeoutError::Timeout) => {
+                progress(job.done.load(Relaxed), blocks.count());
+                if let Some(finding) = watch.look(&job) {
+                    return Ok(Outcome { sites: Vec::new(), regions: BTreeMap::new(), findings: vec![finding], blocks, memory: None });
+                }
+            }
+        }
+    }
+    assert_eq!(parts.len(), workers, "a worker of the simulator panicked");
+    Ok(gather(job, parts))
+}
+
+/// What one worker counted, and what it found in which turn.
+struct Part {
+    counts: Vec<(requests::Site, Region, Counts)>,
+    findings: Option<(u64, Vec<Finding>)>,
+}
+
+fn work(job: &Arc<Job>, worker: usize) -> Part {
+    let mut runner = Runner::new(Arc::clone(job), Arc::clone(&job.pulse[worker]));
+    let mut findings = None;
+    while findings.is_none() {
+        let turn = job.next.fetch_add(1, SeqCst);
+        if turn >= job.blocks.count() || turn > job.faulty.load(SeqCst) {
+            break;
+        }
+        runner.run(job.blocks.get(turn), turn);
+        let found = std::mem::take(&mut runner.context().findings);
+        if !found.is_empty() {
+            job.faulty.fetch_min(turn, SeqCst);
+            findings = Some((turn, found));
+        }
+        job.turns.end(turn);
+        job.done.fetch_add(1, Relaxed);
+    }
+    let counts = runner.context().counts.drain().map(|((site, region), counts)| (site, region, counts)).collect();
+    Part { counts, findings }
+}
+
+fn gather(job: Arc<Job>, parts: Vec<Part>) -> Outcome {
+    let first = parts.iter().filter_map(|part| part.findings.as_ref()).min_by_key(|(turn, _)| *turn);
+    let findings = first.map(|(_, findings)| findings.clone()).unwrap_or_default();
+    let mut sites = BTreeMap::<_, Site>::new();
+    let mut regions = BTreeMap::<_, Counts>::new();
+    if findings.is_empty() {
+        for (site, region, counts) in parts.into_iter().flat_map(|part| part.counts) {
+            let (position, space, operation, width) = (Position::from(site.at()), site.space(), site.operation(), site.width());
+            let entry = sites.entry((position, space, operation, width));
+            entry.or_insert(Site { position, space, operation, width, counts: Counts::default() }).counts += counts;
+            let region = match region {
+                Region::Buffer(buffer) => job.plan.buffers[buffer].name,
+                Region::Shared(array) => array,
+            };
+            *regions.entry((region.to_owned(), operation, width)).or_default() += counts;
+        }
+    }
+    let blocks = job.blocks;
+    // Every worker has let go of the job, unless it is on its way out of its last call.
+    let memory = Arc::into_inner(job).map(|job| job.memory);
+    Outcome { sites: sites.into_values().collect(), regions, findings, blocks, memory }
+}
+
+/// Looks whether the workers' lanes still make calls.
+struct Watch {
+    last: Vec<(u64, Instant)>,
+}
+
+impl Watch {
+    fn new(job: &Job) -> Self {
+        Self { last: vec![(0, Instant::now()); job.pulse.len()] }
+    }
+
+    /// A thread that has been running for too long without a call.
+    fn look(&mut self, job: &Job) -> Option<Finding> {
+        job.pulse.iter().zip(&mut self.last).find_map(|(pulse, (calls, since))| {
+            let now = pulse.calls.load(Relaxed);
+            let thread = pulse.thread.load(Relaxed);
+            if now != *calls || thread == 0 {
+                (*calls, *since) = (now, Instant::now());
+            }
+            (since.elapsed() > job.limits.silence).then(|| {
+                // SAFETY: null, or a position of the program, which lives for ever.
+                let at = unsafe { pulse.at.load(Relaxed).as_ref() };
+                let start = Position { file: job.kernel.file, line: job.kernel.line, column: 1 };
+                let after = if at.is_some() { "since this access" } else { "since the kernel began" };
+                Finding {
+                    kind: Kind::NonTerminating,
+                    at: Some(at.map_or(start, Position::from)),
+                    other: None,
+                    block: lane::block_idx(job.plan.launch.grid, pulse.block.load(Relaxed)),
+                    thread: lane::thread_idx(job.plan.launch.block, thread as u32 - 1),
+                    detail: format!(
+                        "a thread has run for {} s without an access, a barrier or a step of a loop {after}",
+                        job.limits.silence.as_secs_f32(),
+                    ),
+                }
+            })
+        })
+    }
+}
