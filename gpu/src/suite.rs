@@ -572,7 +572,7 @@ impl Progression {
         if self.lanes == 0 {
             return Counts::default();
         }
-        assert!(self.width == 4 && self.step % 4 == 0, "the closed form is that of 4-byte words");
+        assert!(self.width == 4 && self.step.is_multiple_of(4), "the closed form is that of 4-byte words");
         let words = self.step / 4;
         let gcd = if words == 0 { 32 } else { 1 << words.trailing_zeros().min(5) };
         let wavefronts = if words == 0 { 1 } else { self.lanes.div_ceil(32 / gcd) };
@@ -583,5 +583,6 @@ impl Progression {
 /// `n` items handled by full warps and one last, partial warp: the counts of a warp given its index and its lanes,
 /// where every full warp costs the same.
 pub fn warps(n: u64, warp: impl Fn(u64, u64) -> Counts) -> Counts {
-    warp(0, 32) * (n / 32) + if n % 32 > 0 { warp(n / 32, n % 32) } else { Counts::default() }
+    let rest = if n.is_multiple_of(32) { Counts::default() } else { warp(n / 32, n % 32) };
+    warp(0, 32) * (n / 32) + rest
 }

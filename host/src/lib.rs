@@ -1,4 +1,23 @@
-//! Runs, verifies and measures.
+//! Runs busload's kernels on a GPU or in the simulator, verifies every result, and measures.
+//!
+//! - [`sim`]: the simulator. It needs no GPU and counts what the hardware counts, by source line.
+//! - [`cuda`]: the GPU, through the driver found at run time.
+//! - [`verify`]: compares what a kernel wrote with its reference; nothing is timed before.
+//! - [`bench`](mod@bench): sampling and statistics, and the runs of a suite on either machine.
+//! - [`cases`]: from what was asked for on the command line to kernels, cases and plans.
+//! - [`record`] and [`report`]: what came of a run, as data, as a table, as JSON.
+//! - [`ptx`]: the committed build of the kernels, and the properties it is held to.
+//! - [`cli`]: the commands.
+
 pub mod arguments;
+pub mod bench;
+pub mod cases;
+pub mod cli;
+#[cfg_attr(not(all(feature = "cuda", target_os = "linux", target_arch = "x86_64")), path = "no_cuda.rs")]
+pub mod cuda;
+pub mod doctor;
+pub mod ptx;
+pub mod record;
+pub mod report;
 pub mod sim;
 pub mod verify;

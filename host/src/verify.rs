@@ -87,7 +87,11 @@ impl<'a> Check<'a> {
         self.compared += len;
         for i in first.into_iter().take(SHOWN - self.first.len()) {
             let expected = expected(i).map_or_else(|| "left alone".to_owned(), |bits| show(element, bits));
-            self.first.push((i, expected, if actual(i) == poison { "not written".to_owned() } else { show(element, actual(i)) }));
+            self.first.push((
+                i,
+                expected,
+                if actual(i) == poison { "not written".to_owned() } else { show(element, actual(i)) },
+            ));
         }
     }
 
@@ -149,7 +153,10 @@ mod tests {
         check.compare(50_000, 50_000, actual);
         let mismatch = check.finish().expect_err("one element is wrong");
         assert_eq!((mismatch.wrong, mismatch.of), (1, 100_000));
-        assert_eq!(mismatch.to_string(), "1 of 100000 elements of `dst` are wrong: [70003] is 1.5, expected 4900420000");
+        assert_eq!(
+            mismatch.to_string(),
+            "1 of 100000 elements of `dst` are wrong: [70003] is 1.5, expected 4900420000"
+        );
     }
 
     #[test]
@@ -165,7 +172,10 @@ mod tests {
         let mut check = Check::new(&even);
         check.compare(0, 4, |i| i);
         let text = check.finish().expect_err("the odd elements were written").to_string();
-        assert_eq!(text, "2 of 4 elements of `dst` are wrong: [1] is 1, expected left alone; [3] is 3, expected left alone");
+        assert_eq!(
+            text,
+            "2 of 4 elements of `dst` are wrong: [1] is 1, expected left alone; [3] is 3, expected left alone"
+        );
     }
 
     #[test]

@@ -1,2 +1,234 @@
-//! The commands of the workspace.
-fn main() {}
+//! `cargo xtask`: the commands of `busload`, and those that need the sources.
+//!
+//! `build` makes the PTX and knows whether the committed one is stale, `rust_cuda` drives rust-cuda's toolchain, `check`
+//! is what CI runs.
+
+mod build;
+mod check;
+mod rust_cuda;
+
+use anyhow::{Context, Result};
+use build::{Backend, Target};
+use busload::cli::{self, Usage};
+use busload::cuda::Gpu;
+use busload::doctor::Finding;
+use busload::ptx::Ptx;
+use clap::builder::PossibleValuesParser;
+use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    // Cargo's settings, such as where it finds `-lcuda`, hold in the workspace alone.
+    if let Err(error) = std::env::set_current_dir(root()) {
+        eprintln!("error: {}: {error}", root().display());
+        return ExitCode::FAILURE;
+    }
+    cli::exit_code(run())
+}
+
+/// The root of the workspace.
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask is a folder of the workspace")
+}
+
+fn command() -> Command {
+    cli::command()
+        .name("cargo xtask")
+        .bin_name("cargo xtask")
+        .mut_subcommand("ptx", |_| ptx_command())
+        .subcommand(
+            Command::new("dist").about("Make a folder to copy to a GPU machine without Rust").arg(
+                Arg::new("folder")
+                    .value_name("FOLDER")
+                    .default_value("dist")
+                    .value_parser(value_parser!(PathBuf))
+                    .help("The folder; its contents are replaced"),
+            ),
+        )
+        .subcommand(Command::new("test").about("Run all tests"))
+        .subcommand(
+            Command::new("ci").about(
+                "Everything that a change must pass: formatting, lints, tests, documentation, the committed PTX",
+            ),
+        )
+}
+
+fn ptx_command() -> Command {
+    Command::new("ptx")
+        .about("Build the kernels' PTX; the default target replaces the committed build")
+        .arg(
+            Arg::new("backend")
+                .long("backend")
+                .value_name("BACKEND")
+                .value_parser(PossibleValuesParser::new(["llvm", "nvvm"]))
+                .default_value("llvm")
+                .help("rustc's own NVPTX back end, or rust-cuda's rustc_codegen_nvvm"),
+        )
+        .arg(
+            Arg::new("arch")
+                .long("arch")
+                .value_name("SM")
+                .default_value("sm_80")
+                .value_parser(build::parse_arch)
+                .help("The architecture, as in sm_80"),
+        )
+        .arg(
+            Arg::new("output")
+                .long("output")
+                .short('o')
+                .value_name("FILE")
+                .value_parser(value_parser!(PathBuf))
+                .help("Write the PTX there"),
+        )
+        .arg(
+            Arg::new("check")
+                .long("check")
+                .action(ArgAction::SetTrue)
+                .help("Build, compare with the committed build, and write nothing"),
+        )
+        .arg(
+            Arg::new("toolchain")
+                .long("toolchain")
+                .value_name("NAME")
+                .default_value(rust_cuda::TOOLCHAIN)
+                .help("The toolchain for rust-cuda, with rust-src, rustc-dev and llvm-tools"),
+        )
+        .arg(
+            Arg::new("rust-cuda")
+                .long("rust-cuda")
+                .value_name("PATH")
+                .value_parser(value_parser!(PathBuf))
+                .help("A checkout of rust-cuda instead of the pinned revision"),
+        )
+}
+
+fn run() -> Result<bool> {
+    let mut arguments: Vec<OsString> = std::env::args_os().collect();
+    let matches = command().get_matches_from(&arguments);
+    match matches.subcommand() {
+        Some(("ptx", matches)) => ptx(matches),
+        Some(("dist", matches)) => dist(matches.get_one::<PathBuf>("folder").expect("has a default")),
+        Some(("test", _)) => check::test(),
+        Some(("ci", _)) => check::ci(),
+        Some(("doctor", matches)) => {
+            cli::run_doctor(matches, doctor())?;
+            Ok(true)
+        }
+        Some(("bench" | "verify", sub)) => match fresh_ptx(sub)? {
+            Some(file) => {
+                arguments.extend(["--ptx".into(), file.into()]);
+                cli::run(&command().get_matches_from(&arguments))
+            }
+            None => cli::run(&matches),
+        },
+        _ => cli::run(&matches),
+    }
+}
+
+/// A build of the sources as they are, for a launch that would otherwise run other kernels than the simulator: none if
+/// the committed build will do.
+fn fresh_ptx(matches: &ArgMatches) -> Result<Option<PathBuf>> {
+    let given = matches.get_one::<String>("ptx").is_some();
+    let on_sim = matches.get_one::<String>("on").is_some_and(|on| on == "sim");
+    if given || on_sim || Gpu::open(Ptx::embedded().text()).is_err_and(|error| error.means_none()) {
+        return Ok(None);
+    }
+    let hash = build::source_hash()?;
+    if rust_cuda::missing(rust_cuda::TOOLCHAIN).is_empty() {
+        let target = Target {
+            backend: Backend::Nvvm { toolchain: rust_cuda::TOOLCHAIN.into(), checkout: None },
+            arch: "sm_80".into(),
+        };
+        return build::cached(&target, &hash).map(Some);
+    }
+    if Ptx::embedded().header("source-hash") == Some(hash.as_str()) {
+        return Ok(None);
+    }
+    if !build::has_rust_src() {
+        return Err(Usage(anyhow::anyhow!(
+            "the kernels were edited since the committed PTX was built, and this machine cannot build PTX: {}. \
+             Or choose --on sim, which runs the sources as they are",
+            build::RUST_SRC
+        ))
+        .into());
+    }
+    build::cached(&Target { backend: Backend::Llvm, arch: "sm_80".into() }, &hash).map(Some)
+}
+
+fn ptx(matches: &ArgMatches) -> Result<bool> {
+    let arch = matches.get_one::<String>("arch").expect("has a default").clone();
+    let backend = match matches.get_one::<String>("backend").map(String::as_str) {
+        Some("nvvm") => Backend::Nvvm {
+            toolchain: matches.get_one::<String>("toolchain").expect("has a default").clone(),
+            checkout: matches.get_one::<PathBuf>("rust-cuda").cloned(),
+        },
+        _ => Backend::Llvm,
+    };
+    let target = Target { backend, arch };
+    let ptx = build::build(&target)?;
+    let problems = build::problems(&Ptx::new(&*ptx));
+    for problem in &problems {
+        eprintln!("error: {problem}");
+    }
+    if !problems.is_empty() {
+        return Ok(false);
+    }
+    if matches.get_flag("check") {
+        let committed = std::fs::read_to_string(build::COMMITTED).with_context(|| build::COMMITTED.to_owned())?;
+        if committed != ptx {
+            eprintln!("error: {} is not what the sources build: run `cargo xtask ptx` and commit it", build::COMMITTED);
+            return Ok(false);
+        }
+        println!("{} is what the sources build", build::COMMITTED);
+        return Ok(true);
+    }
+    let file = matches.get_one::<PathBuf>("output").cloned().unwrap_or_else(|| target.default_file());
+    build::write(&file, &ptx)?;
+    println!("{}: {} kernels", file.display(), Ptx::new(ptx).entries().len());
+    Ok(true)
+}
+
+/// The program alone does it: the kernels' PTX is in it, and it finds the driver when it runs.
+fn dist(folder: &Path) -> Result<bool> {
+    check::cargo(&["build", "--release", "--package", "busload", "--bin", "busload"])?;
+    if folder.exists() {
+        let ours =
+            folder.join("busload").is_file() || folder.read_dir().is_ok_and(|mut entries| entries.next().is_none());
+        if !ours {
+            return Err(
+                Usage(anyhow::anyhow!("{} exists and is no folder of ours: name another", folder.display())).into()
+            );
+        }
+        std::fs::remove_dir_all(folder).with_context(|| folder.display().to_string())?;
+    }
+    std::fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
+    for file in ["target/release/busload", "README.md", "LICENSE-APACHE", "LICENSE-MIT"] {
+        let name = Path::new(file).file_name().expect("a file");
+        std::fs::copy(file, folder.join(name)).with_context(|| file.to_owned())?;
+    }
+    println!("{}: copy it to the GPU machine and run ./busload bench", folder.display());
+    Ok(true)
+}
+
+/// What building needs, beyond what the program itself can look at.
+fn doctor() -> Vec<Finding> {
+    let rust_src = match build::has_rust_src() {
+        true => Finding::new("PTX by rustc's own back end", true, "rust-src is installed"),
+        false => Finding::new("PTX by rustc's own back end", false, build::RUST_SRC),
+    };
+    let fresh = match build::source_hash() {
+        Ok(hash) if Ptx::embedded().header("source-hash") == Some(hash.as_str()) => {
+            Finding::new("committed PTX", true, "built from these sources")
+        }
+        Ok(_) => Finding::new("committed PTX", false, "built from other sources: run `cargo xtask ptx`"),
+        Err(error) => Finding::new("committed PTX", false, format!("{error:#}")),
+    };
+    let missing = rust_cuda::missing(rust_cuda::TOOLCHAIN);
+    let rust_cuda = match missing.is_empty() {
+        true => Finding::new("PTX by rust-cuda", true, format!("toolchain {}", rust_cuda::TOOLCHAIN)),
+        false => Finding::new("PTX by rust-cuda", false, missing.join("\n")),
+    };
+    vec![fresh, rust_src, rust_cuda]
+}

@@ -32,7 +32,10 @@ fn expand_kernel(arguments: Tokens, function: ItemFn) -> Result<Tokens, Error> {
     refuse_arguments(&arguments, "kernel")?;
     let ItemFn { attrs, vis, sig, block } = function;
     if sig.unsafety.is_none() {
-        return Err(Error::new_spanned(sig.fn_token, "a kernel is an `unsafe fn`: its launch must pass buffers of the right sizes"));
+        return Err(Error::new_spanned(
+            sig.fn_token,
+            "a kernel is an `unsafe fn`: its launch must pass buffers of the right sizes",
+        ));
     }
     if !sig.generics.params.is_empty() {
         return Err(Error::new_spanned(sig.generics, "a kernel has no generics: it is one entry of the PTX"));
@@ -115,7 +118,10 @@ fn name_shared_arrays(body: Tokens, kernel: &Ident, arrays: &mut Vec<(Ident, Tok
                     return Err(Error::new(ident.span(), "shared! takes a type, as in `shared!([f32; 33 * 32])`"));
                 };
                 let Some(name) = bound_name(&out) else {
-                    return Err(Error::new(ident.span(), "bind the array to a name, as in `let tile = shared!([f32; 33 * 32]);`"));
+                    return Err(Error::new(
+                        ident.span(),
+                        "bind the array to a name, as in `let tile = shared!([f32; 33 * 32]);`",
+                    ));
                 };
                 let ty = group.stream();
                 let symbol = format_ident!("{kernel}_{name}", span = Span::call_site());

@@ -28,6 +28,9 @@ pub mod host;
 #[cfg(not(target_os = "cuda"))]
 use host as backend;
 
+#[cfg(target_os = "cuda")]
+mod ptx;
+
 #[cfg(all(target_os = "cuda", not(feature = "nvvm")))]
 mod nvptx;
 #[cfg(all(target_os = "cuda", not(feature = "nvvm")))]
@@ -54,7 +57,9 @@ pub mod prelude {
 #[cfg(not(target_os = "cuda"))]
 macro_rules! host_only { ($($item:item)*) => { $($item)* } }
 #[cfg(target_os = "cuda")]
-macro_rules! host_only { ($($item:item)*) => {}; }
+macro_rules! host_only {
+    ($($item:item)*) => {};
+}
 pub(crate) use host_only;
 
 /// A family's entry: ordinary items, with the vocabulary of `suite` in scope, that exist on the host alone.
@@ -67,7 +72,9 @@ macro_rules! family {
     };
 }
 #[cfg(target_os = "cuda")]
-macro_rules! family { ($($item:item)*) => {}; }
+macro_rules! family {
+    ($($item:item)*) => {};
+}
 pub(crate) use family;
 
 /// A value that one load or store moves: 1, 2, 4, 8 or 16 bytes, one scalar or a vector of equal ones.
@@ -168,40 +175,42 @@ impl<T, const N: usize> Clone for Shared<T, N> {
 }
 impl<T, const N: usize> Copy for Shared<T, N> {}
 
-macro_rules! loads { () => {
-    /// Loads element `index` through the L1 and the L2 (`ld.global`).
-    ///
-    /// # Safety
-    /// The launch contract: `index` lies inside the buffer.
-    #[inline(always)]
-    #[track_caller]
-    pub unsafe fn load(self, index: usize) -> T {
-        // SAFETY: the caller's promise.
-        unsafe { backend::global_load(self.0, index, Cache::All) }
-    }
+macro_rules! loads {
+    () => {
+        /// Loads element `index` through the L1 and the L2 (`ld.global`).
+        ///
+        /// # Safety
+        /// The launch contract: `index` lies inside the buffer.
+        #[inline(always)]
+        #[track_caller]
+        pub unsafe fn load(self, index: usize) -> T {
+            // SAFETY: the caller's promise.
+            unsafe { backend::global_load(self.0, index, Cache::All) }
+        }
 
-    /// Loads element `index` past the L1 (`ld.global.cg`, CUDA's `__ldcg`).
-    ///
-    /// # Safety
-    /// The launch contract: `index` lies inside the buffer.
-    #[inline(always)]
-    #[track_caller]
-    pub unsafe fn load_cg(self, index: usize) -> T {
-        // SAFETY: the caller's promise.
-        unsafe { backend::global_load(self.0, index, Cache::Global) }
-    }
+        /// Loads element `index` past the L1 (`ld.global.cg`, CUDA's `__ldcg`).
+        ///
+        /// # Safety
+        /// The launch contract: `index` lies inside the buffer.
+        #[inline(always)]
+        #[track_caller]
+        pub unsafe fn load_cg(self, index: usize) -> T {
+            // SAFETY: the caller's promise.
+            unsafe { backend::global_load(self.0, index, Cache::Global) }
+        }
 
-    /// Loads element `index` to be evicted first (`ld.global.cs`, CUDA's `__ldcs`).
-    ///
-    /// # Safety
-    /// The launch contract: `index` lies inside the buffer.
-    #[inline(always)]
-    #[track_caller]
-    pub unsafe fn load_cs(self, index: usize) -> T {
-        // SAFETY: the caller's promise.
-        unsafe { backend::global_load(self.0, index, Cache::Streaming) }
-    }
-} }
+        /// Loads element `index` to be evicted first (`ld.global.cs`, CUDA's `__ldcs`).
+        ///
+        /// # Safety
+        /// The launch contract: `index` lies inside the buffer.
+        #[inline(always)]
+        #[track_caller]
+        pub unsafe fn load_cs(self, index: usize) -> T {
+            // SAFETY: the caller's promise.
+            unsafe { backend::global_load(self.0, index, Cache::Streaming) }
+        }
+    };
+}
 
 impl<T: Value> Global<T> {
     loads!();

@@ -149,6 +149,13 @@ pub enum GpuError {
     Driver(#[from] CallError),
 }
 
+impl GpuError {
+    /// Whether the machine has no GPU at all, rather than one that cannot be used.
+    pub fn means_none(&self) -> bool {
+        matches!(self, Self::NoDriver(_) | Self::NoDevice)
+    }
+}
+
 /// Why a case cannot be run. The caller knows which kernel and which case, and says so.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum RunError {
@@ -217,6 +224,17 @@ impl RunError {
     /// the device's primary context and making a new one was tried, on an H200 with a driver for CUDA 13.0.
     pub fn is_final(&self) -> bool {
         matches!(self, Self::Launch { .. })
+    }
+
+    /// What kind of error it is, for reports.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::NoEntry { .. } | Self::Arguments(_) => "plan",
+            Self::Memory { .. } => "memory",
+            Self::Refused { .. } | Self::Launch { .. } => "launch",
+            Self::Canary { .. } => "verification",
+            Self::Driver(_) => "driver",
+        }
     }
 }
 

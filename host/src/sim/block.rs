@@ -1,8 +1,8 @@
 //! The scheduler: runs a block's threads as coroutines, warp by warp, from one meeting point to the next.
 
-use super::{Job, Pulse};
 use super::finding::{Kind, Position};
 use super::lane::{Context, State};
+use super::{Job, Pulse};
 use corosensei::stack::DefaultStack;
 use corosensei::{Coroutine, CoroutineResult};
 use std::any::Any;
@@ -199,7 +199,9 @@ impl Runner {
         };
         let values: Vec<Option<u32>> =
             lanes.clone().map(|thread| here(context, thread).then(|| context.lanes[thread].value)).collect();
-        let everybody = lanes.clone().all(|thread| values[thread - first].is_some() || matches!(context.lanes[thread].state, State::Done));
+        let everybody = lanes
+            .clone()
+            .all(|thread| values[thread - first].is_some() || matches!(context.lanes[thread].state, State::Done));
         if everybody {
             context.meet(first / 32);
         }

@@ -4,12 +4,12 @@
 //! the block's [`Context`] through a raw pointer: whoever runs borrows it for the length of one step, and no borrow
 //! lives across a switch between the two.
 
+use super::banks;
 use super::finding::{Finding, Kind, Position};
 use super::memory::OFFSET_BITS;
 use super::requests::{Entry, Merger, OpenGrouping, Site};
 use super::shared::{Epoch, SharedMemory};
 use super::{Job, Pulse, coalesce};
-use super::banks;
 use corosensei::Yielder;
 use gpu::device::host::{self, Access, Coordinate, Machine, Number, Op, Space};
 use gpu::suite::{Counts, Operation};
@@ -255,7 +255,14 @@ impl Context {
     }
 
     /// Records a finding about a thread of this block; the same one at the same lines is recorded once.
-    pub(super) fn find(&mut self, thread: usize, kind: Kind, at: Option<Position>, other: Option<Position>, detail: String) {
+    pub(super) fn find(
+        &mut self,
+        thread: usize,
+        kind: Kind,
+        at: Option<Position>,
+        other: Option<Position>,
+        detail: String,
+    ) {
         let finding = Finding { kind, at, other, block: self.block_idx(), thread: self.thread_idx(thread), detail };
         self.record(finding);
     }
@@ -358,7 +365,10 @@ impl Context {
         self.alarm += SIGN_OF_LIFE;
         let calls = self.calls - self.resumed;
         if calls > self.job.limits.calls {
-            let detail = format!("a thread has made more than {} accesses and loop steps without a barrier", self.job.limits.calls);
+            let detail = format!(
+                "a thread has made more than {} accesses and loop steps without a barrier",
+                self.job.limits.calls
+            );
             return Err(Stop::new(Kind::NonTerminating, detail));
         }
         Ok(())
@@ -366,7 +376,14 @@ impl Context {
 
     /// Carries out an access of the running lane.
     #[inline(always)]
-    fn access(&mut self, access: Access, base: u64, index: u64, value: *mut u8, at: &'static Location<'static>) -> Result<(), Stop> {
+    fn access(
+        &mut self,
+        access: Access,
+        base: u64,
+        index: u64,
+        value: *mut u8,
+        at: &'static Location<'static>,
+    ) -> Result<(), Stop> {
         self.call()?;
         self.pulse.at.store(ptr::from_ref(at).cast_mut(), Relaxed);
         let site = Site::new(at, access);

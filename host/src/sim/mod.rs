@@ -199,7 +199,7 @@ pub fn simulate(
     options: &Options,
     progress: &dyn Fn(u64, u64),
 ) -> Result<Outcome, crate::arguments::ArgumentError> {
-    let words = crate::arguments::words(&kernel, &plan, |buffer| Memory::base(buffer))?;
+    let words = crate::arguments::words(&kernel, &plan, Memory::base)?;
     let blocks = Blocks::choose(plan.launch.block_count(), options.max_blocks);
     let workers = options.threads.max(1).min(usize::try_from(blocks.count()).unwrap_or(usize::MAX));
     let job = Arc::new(Job {
@@ -236,7 +236,13 @@ pub fn simulate(
             Err(RecvTimeoutError::Timeout) => {
                 progress(job.done.load(Relaxed), blocks.count());
                 if let Some(finding) = watch.look(&job) {
-                    return Ok(Outcome { sites: Vec::new(), regions: BTreeMap::new(), findings: vec![finding], blocks, memory: None });
+                    return Ok(Outcome {
+                        sites: Vec::new(),
+                        regions: BTreeMap::new(),
+                        findings: vec![finding],
+                        blocks,
+                        memory: None,
+                    });
                 }
             }
         }
@@ -279,7 +285,8 @@ fn gather(job: Arc<Job>, parts: Vec<Part>) -> Outcome {
     let mut regions = BTreeMap::<_, Counts>::new();
     if findings.is_empty() {
         for (site, region, counts) in parts.into_iter().flat_map(|part| part.counts) {
-            let (position, space, operation, width) = (Position::from(site.at()), site.space(), site.operation(), site.width());
+            let (position, space, operation, width) =
+                (Position::from(site.at()), site.space(), site.operation(), site.width());
             let entry = sites.entry((position, space, operation, width));
             entry.or_insert(Site { position, space, operation, width, counts: Counts::default() }).counts += counts;
             let region = match region {

@@ -82,7 +82,11 @@ pub(super) struct OpenGrouping {
 
 impl Merger {
     /// Merges the logs of a warp's lanes, empties them, and hands each request to `request`.
-    pub(super) fn merge(&mut self, logs: &mut [Vec<Entry>; 32], mut request: impl FnMut(&Request<'_>)) -> Result<(), OpenGrouping> {
+    pub(super) fn merge(
+        &mut self,
+        logs: &mut [Vec<Entry>; 32],
+        mut request: impl FnMut(&Request<'_>),
+    ) -> Result<(), OpenGrouping> {
         self.seen.clear();
         let aligned = self.merge_rows(logs, &mut request);
         let merged = aligned.and_then(|row| self.merge_rest(logs, row, &mut request));
@@ -91,7 +95,11 @@ impl Merger {
     }
 
     /// Merges row by row as long as the lanes agree; returns the first row on which they do not.
-    fn merge_rows(&mut self, logs: &[Vec<Entry>; 32], request: &mut impl FnMut(&Request<'_>)) -> Result<usize, OpenGrouping> {
+    fn merge_rows(
+        &mut self,
+        logs: &[Vec<Entry>; 32],
+        request: &mut impl FnMut(&Request<'_>),
+    ) -> Result<usize, OpenGrouping> {
         let longest = logs.iter().map(Vec::len).max().unwrap_or(0);
         let mut addresses = [0; 32];
         for row in 0..longest {

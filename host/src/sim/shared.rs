@@ -114,9 +114,12 @@ impl SharedMemory {
             return Ok(array.offset);
         }
         let offset = self.static_bytes.next_multiple_of(16);
-        let end = u32::try_from(bytes).ok().and_then(|bytes| offset.checked_add(bytes)).filter(|end| *end <= STATIC_LIMIT);
+        let end =
+            u32::try_from(bytes).ok().and_then(|bytes| offset.checked_add(bytes)).filter(|end| *end <= STATIC_LIMIT);
         let Some(end) = end else {
-            return Err(format!("the array `{name}` of {bytes} bytes takes the block past the {STATIC_LIMIT} bytes of static shared memory"));
+            return Err(format!(
+                "the array `{name}` of {bytes} bytes takes the block past the {STATIC_LIMIT} bytes of static shared memory"
+            ));
         };
         self.arrays.push(Array { name, offset, bytes: end - offset });
         self.static_bytes = end;
@@ -202,7 +205,8 @@ impl SharedMemory {
             for cell in &mut self.cells[(offset >> shift) as usize..=((offset + width - 1) >> shift) as usize] {
                 let other = if writes { cell.write(touch) } else { cell.read(touch) };
                 if let (Some(other), None) = (other, &race) {
-                    race = Some(Race { offset, earlier: other.site, earlier_thread: other.thread, thread: touch.thread });
+                    race =
+                        Some(Race { offset, earlier: other.site, earlier_thread: other.thread, thread: touch.thread });
                 }
             }
         }

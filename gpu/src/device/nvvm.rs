@@ -1,0 +1,102 @@
+//! The facade by rust-cuda: `cuda_std` for indices and attributes.
+
+pub use super::ptx::*;
+use core::arch::asm;
+use cuda_std::thread;
+
+unsafe extern "C" {
+    // An intrinsic, which LLVM knows to be convergent. `cuda_std` has the same behind a function that only libNVVM
+    // links: LLVM, which optimizes first, takes that for any call, and may copy the barrier into the branches of a
+    // condition.
+    #[link_name = "llvm.nvvm.barrier0"]
+    fn barrier();
+}
+
+#[inline(always)]
+pub(super) fn sync_threads() {
+    // SAFETY: a barrier has no precondition that memory safety rests on.
+    unsafe { barrier() };
+}
+
+macro_rules! indices { ($($name:ident)*) => { $(
+    #[inline(always)]
+    pub(super) fn $name() -> u32 {
+        thread::$name()
+    }
+)* } }
+indices! {
+    thread_idx_x thread_idx_y thread_idx_z
+    block_idx_x block_idx_y block_idx_z
+    block_dim_x block_dim_y block_dim_z
+    grid_dim_x grid_dim_y grid_dim_z
+}
+
+unsafe extern "C" {
+    // The launch says how large it is: no elements, for `.extern .shared .align 16 .b8 dynamic_shared[]`. The one of
+    // `cuda_std::shared::dynamic_shared_mem` has a size, so that `ptxas` makes a static array of it.
+    #[nvvm_internal::addrspace(3)]
+    #[link_name = "dynamic_shared"]
+    #[allow(improper_ctypes, reason = "only its address and its alignment are used")]
+    static DYNAMIC_SHARED: [u128; 0];
+}
+
+#[inline(always)]
+pub(super) fn dynamic_shared() -> u32 {
+    let address;
+    // SAFETY: takes an address, in the way of `shared!`.
+    unsafe {
+        asm!("mov.u32 {}, dynamic_shared; /* {} */", out(reg32) address, in(reg64) &raw const DYNAMIC_SHARED,
+            options(pure, nomem, nostack, preserves_flags));
+    }
+    address
+}
+
+/// Makes a kernel an entry of the PTX.
+#[macro_export]
+#[doc(hidden)]
+macro_rules! __entry {
+    ($(#[doc = $doc:literal])* $(#[allow($($allow:tt)*)])* #[documentation($documentation:literal)]
+     $vis:vis unsafe fn $name:ident($($parameter:ident: $ty:ty),* $(,)?) $body:block) => {
+        $(#[allow($($allow)*)])*
+        #[::cuda_std::kernel]
+        $vis unsafe fn $name($($parameter: $ty),*) $body
+    };
+}
+#[doc(hidden)]
+pub use crate::__entry as entry;
+
+/// Declares a static array in shared memory, aligned to 16 bytes.
+#[macro_export]
+#[doc(hidden)]
+macro_rules! __shared_array {
+    ($symbol:ident, $ty:ty) => {
+        #[::cuda_std::address_space(shared)]
+        #[unsafe(no_mangle)]
+        #[allow(non_upper_case_globals)]
+        static mut $symbol: ::core::mem::MaybeUninit<[$crate::device::F32x4; size_of::<$ty>().div_ceil(16)]> =
+            ::core::mem::MaybeUninit::uninit();
+    };
+}
+#[doc(hidden)]
+pub use crate::__shared_array as shared_array;
+
+/// The array that `shared_array!` declared.
+///
+/// The PTX names it, since the pointer to it is a shared or a generic address as the compiler likes. The pointer stands
+/// in a comment of the PTX all the same, so that the array counts as used.
+#[macro_export]
+#[doc(hidden)]
+macro_rules! __shared {
+    ($symbol:ident, $name:ident, [$element:ty; $length:expr]) => {{
+        let address: u32;
+        ::core::arch::asm!(
+            concat!("mov.u32 {}, ", stringify!($symbol), "; /* {} */"),
+            out(reg32) address,
+            in(reg64) &raw const $symbol,
+            options(pure, nomem, nostack, preserves_flags),
+        );
+        $crate::device::Shared::<$element, { $length }>::from_address(address)
+    }};
+}
+#[doc(hidden)]
+pub use crate::__shared as shared;

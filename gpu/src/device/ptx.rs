@@ -1,0 +1,250 @@
+//! What both GPU back ends have in common: inline PTX for every access, and intrinsics of PTX.
+//!
+//! A plain dereference would go through generic addressing in the one, and have no cache operators in either. Inline
+//! PTX says the space, the width and the cache operator outright. It is not `pure`, so the compiler keeps every access
+//! and its order; `ptxas` schedules them, as it does for `nvcc`.
+
+use super::{Cache, Value};
+use core::arch::asm;
+use core::mem::transmute_copy;
+
+/// Whether the macros below know the width of `T`: what they take for unreachable otherwise.
+const fn known_width<T: Value>() -> bool {
+    matches!((size_of::<T>(), T::COMPONENTS), (1 | 2 | 4 | 8, 1) | (8, 2) | (16, 4))
+}
+
+/// Matches the width of `$T` to the suffix of an instruction and to the registers that hold it.
+macro_rules! load {
+    ($T:ty, $opcode:literal, $register:ident, $address:expr) => {{
+        const { assert!(known_width::<$T>()) };
+        let address = $address;
+        // SAFETY: the caller's promise; the registers read are as wide as `T`, of which every bit pattern is valid.
+        unsafe {
+            match (size_of::<$T>(), <$T>::COMPONENTS) {
+                (1, 1) => {
+                    let value: u16;
+                    asm!(concat!($opcode, ".u8 {}, [{}];"), out(reg16) value, in($register) address,
+                        options(nostack, readonly, preserves_flags));
+                    transmute_copy(&(value as u8))
+                }
+                (2, 1) => {
+                    let value: u16;
+                    asm!(concat!($opcode, ".b16 {}, [{}];"), out(reg16) value, in($register) address,
+                        options(nostack, readonly, preserves_flags));
+                    transmute_copy(&value)
+                }
+                (4, 1) => {
+                    let value: u32;
+                    asm!(concat!($opcode, ".b32 {}, [{}];"), out(reg32) value, in($register) address,
+                        options(nostack, readonly, preserves_flags));
+                    transmute_copy(&value)
+                }
+                (8, 1) => {
+                    let value: u64;
+                    asm!(concat!($opcode, ".b64 {}, [{}];"), out(reg64) value, in($register) address,
+                        options(nostack, readonly, preserves_flags));
+                    transmute_copy(&value)
+                }
+                (8, 2) => {
+                    let (x, y): (u32, u32);
+                    asm!(concat!($opcode, ".v2.b32 {{{}, {}}}, [{}];"), out(reg32) x, out(reg32) y,
+                        in($register) address, options(nostack, readonly, preserves_flags));
+                    transmute_copy(&[x, y])
+                }
+                (16, 4) => {
+                    let (x, y, z, w): (u32, u32, u32, u32);
+                    asm!(concat!($opcode, ".v4.b32 {{{}, {}, {}, {}}}, [{}];"), out(reg32) x, out(reg32) y,
+                        out(reg32) z, out(reg32) w, in($register) address, options(nostack, readonly, preserves_flags));
+                    transmute_copy(&[x, y, z, w])
+                }
+                _ => unreachable!(),
+            }
+        }
+    }};
+}
+
+macro_rules! store {
+    ($T:ty, $opcode:literal, $register:ident, $address:expr, $value:expr) => {{
+        const { assert!(known_width::<$T>()) };
+        let address = $address;
+        let value = $value;
+        // SAFETY: the caller's promise; `T` is as wide as the registers written.
+        unsafe {
+            match (size_of::<$T>(), <$T>::COMPONENTS) {
+                (1, 1) => {
+                    let value = u16::from(transmute_copy::<$T, u8>(&value));
+                    asm!(concat!($opcode, ".b8 [{}], {};"), in($register) address, in(reg16) value,
+                        options(nostack, preserves_flags));
+                }
+                (2, 1) => {
+                    let value = transmute_copy::<$T, u16>(&value);
+                    asm!(concat!($opcode, ".b16 [{}], {};"), in($register) address, in(reg16) value,
+                        options(nostack, preserves_flags));
+                }
+                (4, 1) => {
+                    let value = transmute_copy::<$T, u32>(&value);
+                    asm!(concat!($opcode, ".b32 [{}], {};"), in($register) address, in(reg32) value,
+                        options(nostack, preserves_flags));
+                }
+                (8, 1) => {
+                    let value = transmute_copy::<$T, u64>(&value);
+                    asm!(concat!($opcode, ".b64 [{}], {};"), in($register) address, in(reg64) value,
+                        options(nostack, preserves_flags));
+                }
+                (8, 2) => {
+                    let [x, y] = transmute_copy::<$T, [u32; 2]>(&value);
+                    asm!(concat!($opcode, ".v2.b32 [{}], {{{}, {}}};"), in($register) address, in(reg32) x,
+                        in(reg32) y, options(nostack, preserves_flags));
+                }
+                (16, 4) => {
+                    let [x, y, z, w] = transmute_copy::<$T, [u32; 4]>(&value);
+                    asm!(concat!($opcode, ".v4.b32 [{}], {{{}, {}, {}, {}}};"), in($register) address, in(reg32) x,
+                        in(reg32) y, in(reg32) z, in(reg32) w, options(nostack, preserves_flags));
+                }
+                _ => unreachable!(),
+            }
+        }
+    }};
+}
+
+#[inline(always)]
+fn element<T>(base: u64, index: usize) -> u64 {
+    base + index as u64 * size_of::<T>() as u64
+}
+
+#[inline(always)]
+fn shared_element<T>(address: u32, index: u32) -> u32 {
+    address + index * size_of::<T>() as u32
+}
+
+#[inline(always)]
+pub(super) unsafe fn global_load<T: Value>(base: u64, index: usize, cache: Cache) -> T {
+    match cache {
+        Cache::All => load!(T, "ld.global", reg64, element::<T>(base, index)),
+        Cache::Global => load!(T, "ld.global.cg", reg64, element::<T>(base, index)),
+        Cache::NonCoherent => load!(T, "ld.global.nc", reg64, element::<T>(base, index)),
+        Cache::Streaming => load!(T, "ld.global.cs", reg64, element::<T>(base, index)),
+    }
+}
+
+#[inline(always)]
+pub(super) unsafe fn global_store<T: Value>(base: u64, index: usize, value: T) {
+    store!(T, "st.global", reg64, element::<T>(base, index), value);
+}
+
+#[inline(always)]
+pub(super) unsafe fn shared_load<T: Value>(address: u32, index: u32) -> T {
+    load!(T, "ld.shared", reg32, shared_element::<T>(address, index))
+}
+
+#[inline(always)]
+pub(super) unsafe fn shared_store<T: Value>(address: u32, index: u32, value: T) {
+    store!(T, "st.shared", reg32, shared_element::<T>(address, index), value);
+}
+
+/// A type whose atomic addition PTX has.
+pub trait AtomicAddBackend: Value {
+    #[doc(hidden)]
+    unsafe fn atomic_add(address: u64, value: Self) -> Self;
+}
+
+macro_rules! atomic_add { ($($ty:ty: $suffix:literal $register:ident)*) => { $(
+    impl AtomicAddBackend for $ty {
+        #[inline(always)]
+        unsafe fn atomic_add(address: u64, value: Self) -> Self {
+            let old;
+            // SAFETY: the caller's promise.
+            unsafe {
+                asm!(concat!("atom.global.add.", $suffix, " {}, [{}], {};"), out($register) old, in(reg64) address,
+                    in($register) value, options(nostack, preserves_flags));
+            }
+            old
+        }
+    }
+)* } }
+atomic_add!(u32: "u32" reg32 i32: "u32" reg32 u64: "u64" reg64 f32: "f32" reg32);
+
+#[inline(always)]
+pub(super) unsafe fn global_atomic_add<T: AtomicAddBackend>(base: u64, index: usize, value: T) -> T {
+    // SAFETY: the caller's promise.
+    unsafe { T::atomic_add(element::<T>(base, index), value) }
+}
+
+unsafe extern "C" {
+    // Intrinsics, not inline PTX: LLVM knows that these are convergent.
+    #[link_name = "llvm.nvvm.shfl.sync.down.i32"]
+    fn shfl_sync_down(mask: u32, value: u32, delta: u32, clamp: u32) -> u32;
+    #[link_name = "llvm.nvvm.shfl.sync.bfly.i32"]
+    fn shfl_sync_bfly(mask: u32, value: u32, xor: u32, clamp: u32) -> u32;
+    #[link_name = "llvm.nvvm.shfl.sync.idx.i32"]
+    fn shfl_sync_idx(mask: u32, value: u32, source: u32, clamp: u32) -> u32;
+    #[link_name = "llvm.nvvm.bar.warp.sync"]
+    fn bar_warp_sync(mask: u32);
+}
+
+#[inline(always)]
+pub(super) fn sync_warp(mask: u32) {
+    // SAFETY: a barrier has no precondition that memory safety rests on.
+    unsafe { bar_warp_sync(mask) };
+}
+
+#[inline(always)]
+pub(super) fn shuffle_down(mask: u32, value: u32, delta: u32) -> u32 {
+    // SAFETY: a shuffle moves registers alone.
+    unsafe { shfl_sync_down(mask, value, delta, 31) }
+}
+
+#[inline(always)]
+pub(super) fn shuffle_xor(mask: u32, value: u32, xor: u32) -> u32 {
+    // SAFETY: as above.
+    unsafe { shfl_sync_bfly(mask, value, xor, 31) }
+}
+
+#[inline(always)]
+pub(super) fn shuffle(mask: u32, value: u32, source: u32) -> u32 {
+    // SAFETY: as above.
+    unsafe { shfl_sync_idx(mask, value, source, 31) }
+}
+
+#[inline(always)]
+pub(super) fn lane_id() -> u32 {
+    let lane;
+    // SAFETY: reads a register.
+    unsafe { asm!("mov.u32 {}, %laneid;", out(reg32) lane, options(pure, nomem, nostack, preserves_flags)) };
+    lane
+}
+
+#[inline(always)]
+pub(super) fn clock() -> u64 {
+    let ticks;
+    // SAFETY: reads a register; it keeps its place among the accesses, since it is not pure.
+    unsafe { asm!("mov.u64 {}, %clock64;", out(reg64) ticks, options(nostack, preserves_flags)) };
+    ticks
+}
+
+#[inline(always)]
+pub(super) fn fma(a: f32, b: f32, c: f32) -> f32 {
+    let result;
+    // SAFETY: arithmetic on registers.
+    unsafe {
+        asm!("fma.rn.f32 {}, {}, {}, {};", out(reg32) result, in(reg32) a, in(reg32) b, in(reg32) c,
+            options(pure, nomem, nostack, preserves_flags));
+    }
+    result
+}
+
+/// Nothing: a loop is a loop.
+#[doc(hidden)]
+pub struct Loop;
+
+impl Loop {
+    #[doc(hidden)]
+    #[inline(always)]
+    pub fn enter() -> Self {
+        Self
+    }
+
+    #[doc(hidden)]
+    #[inline(always)]
+    pub fn next(&mut self) {}
+}

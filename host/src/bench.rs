@@ -1,0 +1,266 @@
+//! Runs kernels on cases: in the simulator, or on a GPU, where nothing is timed before it is verified.
+
+use crate::cases::Run;
+use crate::cuda::{Gpu, RunError};
+use crate::record::{self, ErrorRecord, Record, Simulated, SiteRecord, Timed};
+use crate::sim::{self, Outcome};
+use crate::verify::{self, Check, Mismatch};
+use gpu::suite::{Counts, Plan};
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+/// Lane accesses that a simulation of a whole grid may take before blocks are sampled instead: some seconds.
+const WHOLE_GRID: u64 = 1 << 29;
+
+/// How many samples to take of a kernel's time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Samples {
+    /// Launches before the first sample.
+    pub warm_up: u32,
+    /// Samples, at least 1.
+    pub count: u32,
+}
+
+/// Takes samples in milliseconds from `timer`.
+///
+/// # Errors
+/// The timer's first.
+pub fn measure<E>(samples: Samples, mut timer: impl FnMut() -> Result<f64, E>) -> Result<Vec<f64>, E> {
+    for _ in 0..samples.warm_up {
+        timer()?;
+    }
+    (0..samples.count).map(|_| timer()).collect()
+}
+
+/// Statistics of `samples_ms`, of which there is at least one, for a kernel that must move `bytes`.
+pub fn timed(samples_ms: Vec<f64>, bytes: u64, copy_gbps: Option<f64>, peak_gbps: Option<f64>) -> Timed {
+    let mut sorted = samples_ms.clone();
+    sorted.sort_by(f64::total_cmp);
+    let quantile = |q: f64| {
+        let place = q * (sorted.len() - 1) as f64;
+        let (below, above) = (sorted[place.floor() as usize], sorted[place.ceil() as usize]);
+        below + (above - below) * place.fract()
+    };
+    let median_ms = quantile(0.5);
+    let gbps = bytes as f64 / median_ms / 1e6;
+    Timed {
+        median_ms,
+        min_ms: sorted[0],
+        spread: (quantile(0.75) - quantile(0.25)) / median_ms,
+        gbps,
+        share_of_copy: copy_gbps.map(|copy| gbps / copy),
+        share_of_peak: peak_gbps.map(|peak| gbps / peak),
+        samples_ms,
+    }
+}
+
+/// A record of a run of which nothing is known yet.
+fn record(run: &Run, on: &str) -> Record {
+    Record {
+        kernel: run.kernel.name.to_owned(),
+        family: run.family.name.to_owned(),
+        case: run.case.to_string(),
+        params: run.case.values.iter().map(|(name, value)| ((*name).to_owned(), record::param(*value))).collect(),
+        on: on.to_owned(),
+        launch: Some(run.plan.launch.into()),
+        verified: false,
+        bytes: run.plan.bytes,
+        error: None,
+        simulated: None,
+        timed: None,
+    }
+}
+
+fn error(kind: &str, message: impl ToString) -> Option<ErrorRecord> {
+    Some(ErrorRecord { kind: kind.to_owned(), message: message.to_string() })
+}
+
+/// Runs a kernel in the simulator; a grid too large to run whole is sampled, unless `options` say how many blocks.
+pub fn simulate(run: &Run, options: &sim::Options, progress: &dyn Fn(u64, u64)) -> Record {
+    let mut record = record(run, "simulator");
+    let mut options = options.clone();
+    if options.max_blocks == u64::MAX {
+        let accesses = run.plan.launch.threads().max(run.plan.bytes / 4);
+        let blocks = run.plan.launch.block_count();
+        options.max_blocks = (blocks as f64 * (WHOLE_GRID as f64 / accesses as f64)).ceil().max(1.0) as u64;
+    }
+    let whole = run.plan.launch.block_count() <= options.max_blocks;
+    let needed = run.plan.buffers.iter().map(gpu::suite::Buffer::bytes).sum::<u64>();
+    if let Some(available) = available_memory()
+        && whole
+        && needed > available
+    {
+        let message = format!(
+            "the buffers need {needed} bytes, and {available} are available: choose a smaller size, or sample with --max-blocks"
+        );
+        record.error = error("memory", message);
+        return record;
+    }
+    let outcome = match sim::simulate(run.kernel, run.plan.clone(), &options, progress) {
+        Ok(outcome) => outcome,
+        Err(wrong) => {
+            record.error = error("plan", wrong);
+            return record;
+        }
+    };
+    record.error = judge(&run.plan, &outcome);
+    record.verified = record.error.is_none() && outcome.blocks.complete();
+    record.simulated =
+        Some(Simulated { blocks: outcome.blocks.into(), sites: outcome.sites.iter().map(SiteRecord::from).collect() });
+    record
+}
+
+/// What is wrong with a simulated run: findings, then wrong results, then counts that are not the family's.
+fn judge(plan: &Plan, outcome: &Outcome) -> Option<ErrorRecord> {
+    if !outcome.findings.is_empty() {
+        let findings: Vec<_> = outcome.findings.iter().map(ToString::to_string).collect();
+        return error("findings", findings.join("\n"));
+    }
+    if !outcome.blocks.complete() {
+        return None;
+    }
+    // Without findings the memory is there.
+    if let Err(mismatch) = verify::verify(plan, |buffer, i| outcome.bits(buffer, i).unwrap_or_default()) {
+        return error("verification", mismatch);
+    }
+    let differences = count_differences(plan, outcome);
+    (!differences.is_empty()).then(|| error("counts", differences.trim_end())).flatten()
+}
+
+/// Where the counts of a whole grid are not the closed form of its family: a line for each difference.
+pub fn count_differences(plan: &Plan, outcome: &Outcome) -> String {
+    let mut expected = BTreeMap::<_, Counts>::new();
+    for part in &plan.expected {
+        *expected.entry((part.buffer.to_owned(), part.operation, u64::from(part.width))).or_default() += part.counts;
+    }
+    let mut differences = String::new();
+    for key in expected.keys().chain(outcome.regions.keys().filter(|key| !expected.contains_key(*key))) {
+        let [model, counted] = [&expected, &outcome.regions].map(|counts| counts.get(key).copied().unwrap_or_default());
+        if model != counted {
+            let (buffer, operation, width) = key;
+            let operation = record::operation_name(*operation);
+            let _ = writeln!(
+                differences,
+                "{operation}s of `{buffer}` at {width} bytes: the family's closed form gives {model:?}, the simulator counted {counted:?}"
+            );
+        }
+    }
+    differences
+}
+
+/// Bytes of memory that can still be had; none where the system does not tell.
+fn available_memory() -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    Some(line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()? * 1024)
+}
+
+/// What came of a run on a GPU.
+pub struct OnGpu {
+    /// Its record.
+    pub record: Record,
+    /// Whether the process can run nothing more on the GPU.
+    pub lost: bool,
+}
+
+/// Verifies a kernel on a GPU and then, with `samples`, times it. `copy_gbps` is the device's copy of as many bytes.
+pub fn on_gpu(gpu: &Gpu, run: &Run, samples: Option<Samples>, copy_gbps: Option<f64>) -> OnGpu {
+    let mut record = record(run, "gpu");
+    let mut lost = false;
+    let result = verify_and_time(gpu, run, samples);
+    match result {
+        Ok(samples_ms) => {
+            record.verified = true;
+            record.timed = samples_ms.map(|ms| timed(ms, run.plan.bytes, copy_gbps, gpu.facts().peak_gbps));
+        }
+        Err(Failure::Wrong(mismatch)) => record.error = error("verification", mismatch),
+        Err(Failure::Run(failure)) => {
+            lost = failure.is_final();
+            record.error = error(failure.kind(), failure);
+        }
+    }
+    OnGpu { record, lost }
+}
+
+enum Failure {
+    Wrong(Mismatch),
+    Run(RunError),
+}
+
+impl From<RunError> for Failure {
+    fn from(error: RunError) -> Self {
+        Self::Run(error)
+    }
+}
+
+fn verify_and_time(gpu: &Gpu, run: &Run, samples: Option<Samples>) -> Result<Option<Vec<f64>>, Failure> {
+    let prepared = gpu.prepare(&run.kernel, &run.plan)?;
+    let mut checks: Vec<(&'static str, Check<'_>)> = Vec::new();
+    prepared.verify(&mut |buffer, start, bytes| {
+        if checks.last().is_none_or(|(name, _)| *name != buffer.name) {
+            checks.push((buffer.name, Check::new(buffer)));
+        }
+        let size = buffer.element.size() as usize;
+        if let Some((_, check)) = checks.last_mut() {
+            check.compare(start, (bytes.len() / size) as u64, |i| {
+                let at = (i - start) as usize * size;
+                let mut word = [0; 8];
+                word[..size].copy_from_slice(&bytes[at..at + size]);
+                u64::from_le_bytes(word)
+            });
+        }
+    })?;
+    checks.into_iter().try_for_each(|(_, check)| check.finish()).map_err(Failure::Wrong)?;
+    Ok(samples.map(|samples| measure(samples, || prepared.sample(true))).transpose()?)
+}
+
+/// Times the device's copy of so many bytes, read plus written: the ceiling of every table.
+///
+/// # Errors
+/// If it does not fit in memory, or the driver fails.
+pub fn copy(gpu: &Gpu, bytes: u64, samples: Samples) -> Result<Record, RunError> {
+    let probe = gpu.copy_probe(bytes / 2)?;
+    let samples_ms = measure(samples, || probe.sample(true))?;
+    let mut timed = timed(samples_ms, bytes, None, gpu.facts().peak_gbps);
+    timed.share_of_copy = Some(1.0);
+    Ok(Record {
+        kernel: "cuMemcpyDtoD".to_owned(),
+        family: "library".to_owned(),
+        case: format!("{bytes} bytes"),
+        params: BTreeMap::new(),
+        on: "gpu".to_owned(),
+        launch: None,
+        verified: false,
+        bytes,
+        error: None,
+        simulated: None,
+        timed: Some(timed),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn warm_up_is_not_sampled_and_the_median_is_robust() {
+        let mut clock = [50.0, 40.0, 2.0, 4.0, 1.0, 900.0].into_iter();
+        let samples =
+            measure(Samples { warm_up: 2, count: 4 }, || clock.next().ok_or("no more")).expect("six readings");
+        assert_eq!(samples, [2.0, 4.0, 1.0, 900.0]);
+        let timed = timed(samples, 6_000_000, Some(4.0), None);
+        assert_eq!((timed.median_ms, timed.min_ms, timed.gbps), (3.0, 1.0, 2.0));
+        assert_eq!((timed.share_of_copy, timed.share_of_peak), (Some(0.5), None));
+        assert_eq!(timed.samples_ms, [2.0, 4.0, 1.0, 900.0], "in the order they were taken");
+    }
+
+    #[test]
+    fn a_timer_that_fails_ends_the_measurement() {
+        let mut left = 3;
+        let failed = measure(Samples { warm_up: 1, count: 9 }, || {
+            left -= 1;
+            if left == 0 { Err("lost") } else { Ok(1.0) }
+        });
+        assert_eq!(failed, Err("lost"));
+    }
+}

@@ -1,0 +1,265 @@
+//! From what was asked for to what runs: kernels by a regular expression, and for each family the cases that the values
+//! of its axes make.
+
+use gpu::kernels::FAMILIES;
+use gpu::suite::{Axis, AxisKind, Case, Family, Kernel, Plan, PlanError, Value};
+use regex::Regex;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// A kernel on a case.
+#[derive(Clone)]
+pub struct Run {
+    /// The kernel's family.
+    pub family: &'static Family,
+    /// The kernel.
+    pub kernel: Kernel,
+    /// The case.
+    pub case: Case,
+    /// What a machine needs to run it.
+    pub plan: Arc<Plan>,
+}
+
+/// Which machine's default sizes to take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sizes {
+    /// Well past the L2.
+    Gpu,
+    /// A second or two.
+    Simulator,
+}
+
+/// What was asked for.
+#[derive(Clone, Debug, Default)]
+pub struct Selection {
+    /// The kernels whose names match; all without.
+    pub kernels: Option<Regex>,
+    /// Values instead of an axis's defaults.
+    pub values: BTreeMap<String, Vec<Value>>,
+}
+
+/// Something that was asked for and cannot be.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum SelectError {
+    /// The expression is not one.
+    #[error("--kernel {pattern}: not a regular expression: {reason}")]
+    Pattern {
+        /// What was given.
+        pattern: String,
+        /// Where it fails.
+        reason: String,
+    },
+    /// No kernel has such a name.
+    #[error("--kernel {pattern} matches no kernel; the nearest are {nearest}; `busload list` shows all")]
+    NoKernel {
+        /// What was given.
+        pattern: String,
+        /// Names like it.
+        nearest: String,
+    },
+    /// An option that none of the selected kernels heeds.
+    #[error("--{axis} means nothing to the selected kernels: they belong to {families}")]
+    UnusedAxis {
+        /// The option.
+        axis: String,
+        /// The families selected.
+        families: String,
+    },
+    /// A value outside what the family takes.
+    #[error("--{axis} {value}: {family} takes {min} to {max}")]
+    OutOfRange {
+        /// The option.
+        axis: &'static str,
+        /// The value.
+        value: u64,
+        /// The family.
+        family: &'static str,
+        /// The smallest it takes.
+        min: u64,
+        /// The largest it takes.
+        max: u64,
+    },
+    /// A case that cannot be launched.
+    #[error("{kernel} on {case}: {error}")]
+    Plan {
+        /// The kernel.
+        kernel: &'static str,
+        /// The case.
+        case: String,
+        /// Why.
+        error: PlanError,
+    },
+}
+
+/// Every axis of every family, once.
+pub fn axes() -> Vec<Axis> {
+    let mut axes: Vec<Axis> = Vec::new();
+    for axis in FAMILIES.iter().flat_map(|family| family.axes) {
+        if !axes.iter().any(|known| known.name == axis.name) {
+            axes.push(*axis);
+        }
+    }
+    axes
+}
+
+/// A value of an axis from the command line.
+///
+/// # Errors
+/// A sentence that says what is wrong with the text, and what the axis takes.
+pub fn parse(kind: AxisKind, text: &str) -> Result<Value, String> {
+    let number = |text: &str, what: &str, max: u64| match text.parse::<u64>() {
+        Ok(0) if matches!(kind, AxisKind::Shape | AxisKind::Count { min: 1.., .. }) => {
+            Err(format!("{what} must be at least 1"))
+        }
+        Ok(value) if value > max => Err(format!("{what} must be at most {max}")),
+        Ok(value) => Ok(value),
+        Err(error) if *error.kind() == std::num::IntErrorKind::PosOverflow => {
+            Err(format!("{what} must be at most {max}"))
+        }
+        Err(_) => Err(format!("{what} must be a whole number, as in 4096")),
+    };
+    match kind {
+        AxisKind::Count { max, .. } => Ok(Value::Count(number(text, "the value", max)?)),
+        AxisKind::Shape => {
+            let (rows, columns) = text.split_once(['x', 'X', '×']).unwrap_or((text, text));
+            let rows = number(rows, "the number of rows", u32::MAX.into())?;
+            let columns = number(columns, "the number of columns", u32::MAX.into())?;
+            Ok(Value::Shape(rows as u32, columns as u32))
+        }
+    }
+}
+
+/// A regular expression over kernel names.
+///
+/// # Errors
+/// If it is none, or matches no kernel.
+pub fn kernels(pattern: &str) -> Result<Regex, SelectError> {
+    let regex = Regex::new(pattern).map_err(|error| {
+        // The last line says what is wrong; those above repeat the pattern.
+        let reason = error.to_string().lines().last().unwrap_or_default().trim_start_matches("error: ").to_owned();
+        SelectError::Pattern { pattern: pattern.to_owned(), reason }
+    })?;
+    let mut names: Vec<_> = FAMILIES.iter().flat_map(|family| family.kernels).map(|entry| entry.kernel.name).collect();
+    if names.iter().any(|name| regex.is_match(name)) {
+        return Ok(regex);
+    }
+    names.sort_by(|a, b| strsim::jaro_winkler(pattern, b).total_cmp(&strsim::jaro_winkler(pattern, a)));
+    Err(SelectError::NoKernel { pattern: pattern.to_owned(), nearest: names[..3.min(names.len())].join(", ") })
+}
+
+impl Selection {
+    /// What runs, in the order of the curriculum: for each family case by case, and on each case the whole ladder.
+    ///
+    /// # Errors
+    /// If anything asked for makes no sense; then nothing should run.
+    pub fn runs(&self, sizes: Sizes, sm_count: u32) -> Result<Vec<Run>, SelectError> {
+        let mut runs = Vec::new();
+        let mut used: Vec<&Axis> = Vec::new();
+        let mut families = Vec::new();
+        for family in FAMILIES {
+            let selected = |entry: &&gpu::suite::Entry| match &self.kernels {
+                Some(regex) => regex.is_match(entry.kernel.name),
+                None => true,
+            };
+            let entries: Vec<_> = family.kernels.iter().filter(selected).collect();
+            if entries.is_empty() {
+                continue;
+            }
+            families.push(family.name);
+            used.extend(family.axes);
+            for values in self.combinations(family, sizes)? {
+                let case = Case { values, sm_count };
+                for entry in &entries {
+                    let kernel = entry.kernel;
+                    let plan = (entry.plan)(&case);
+                    let plan =
+                        plan.map_err(|error| SelectError::Plan { kernel: kernel.name, case: case.to_string(), error })?;
+                    runs.push(Run { family, kernel, case: case.clone(), plan: Arc::new(plan) });
+                }
+            }
+        }
+        match self.values.keys().find(|name| !used.iter().any(|axis| axis.name == **name)) {
+            Some(axis) => Err(SelectError::UnusedAxis { axis: axis.clone(), families: families.join(", ") }),
+            None => Ok(runs),
+        }
+    }
+
+    /// Every combination of the axes' values, the last axis fastest.
+    fn combinations(
+        &self,
+        family: &'static Family,
+        sizes: Sizes,
+    ) -> Result<Vec<Vec<(&'static str, Value)>>, SelectError> {
+        let mut cases = vec![Vec::new()];
+        for axis in family.axes {
+            let default = match sizes {
+                Sizes::Gpu => axis.on_gpu,
+                Sizes::Simulator => axis.in_simulator,
+            };
+            let values = self.values.get(axis.name).map_or(default, Vec::as_slice);
+            for value in values {
+                if let (Value::Count(value), AxisKind::Count { min, max }) = (*value, axis.kind)
+                    && !(min..=max).contains(&value)
+                {
+                    return Err(SelectError::OutOfRange { axis: axis.name, value, family: family.name, min, max });
+                }
+            }
+            cases = cases
+                .into_iter()
+                .flat_map(|case| values.iter().map(move |value| [case.as_slice(), &[(axis.name, *value)]].concat()))
+                .collect();
+        }
+        Ok(cases)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_are_read_or_refused_with_the_way_out() {
+        assert_eq!(parse(AxisKind::Shape, "97x65"), Ok(Value::Shape(97, 65)));
+        assert_eq!(parse(AxisKind::Shape, "4096"), Ok(Value::Shape(4096, 4096)));
+        let count = AxisKind::Count { min: 1, max: u64::MAX };
+        for (kind, text, says) in [
+            (AxisKind::Shape, "0x5", "the number of rows must be at least 1"),
+            (AxisKind::Shape, "5x", "the number of columns must be a whole number"),
+            (AxisKind::Shape, "4294967296", "the number of rows must be at most 4294967295"),
+            (count, "0", "the value must be at least 1"),
+            (count, "18446744073709551616", "the value must be at most 18446744073709551615"),
+            (count, "-1", "the value must be a whole number"),
+        ] {
+            let error = parse(kind, text).expect_err(text);
+            assert!(error.starts_with(says), "{text}: {error}");
+        }
+        assert_eq!(parse(AxisKind::Count { min: 0, max: 32 }, "0"), Ok(Value::Count(0)));
+    }
+
+    #[test]
+    fn an_unknown_kernel_is_answered_with_the_nearest() {
+        let error = kernels("transpose_paded").expect_err("a misspelt name").to_string();
+        assert!(error.contains("the nearest are transpose_padded"), "{error}");
+        let error = kernels("copy(").expect_err("an unclosed group").to_string();
+        assert!(error.contains("unclosed group"), "{error}");
+    }
+
+    #[test]
+    fn a_size_that_overflows_is_refused_before_anything_runs() {
+        let mut selection = Selection { kernels: kernels("strided_read").ok(), ..Selection::default() };
+        selection.values.insert("elements".into(), vec![Value::Count(1 << 40)]);
+        selection.values.insert("stride".into(), vec![Value::Count(1 << 40)]);
+        let error = selection.runs(Sizes::Simulator, 108).err().expect("2^80 elements").to_string();
+        assert!(error.contains("strided_read") && error.contains("overflows 64 bits"), "{error}");
+    }
+
+    #[test]
+    fn axes_of_the_same_name_are_of_the_same_kind() {
+        for family in FAMILIES {
+            for axis in family.axes {
+                let first = axes().into_iter().find(|other| other.name == axis.name).expect("every axis is listed");
+                assert_eq!(std::mem::discriminant(&first.kind), std::mem::discriminant(&axis.kind), "{}", axis.name);
+            }
+        }
+    }
+}

@@ -1,0 +1,464 @@
+//! The commands, and what they share: which machine, which kernels, which cases, where the results go.
+
+use crate::bench::{self, Samples};
+use crate::cases::{self, Run, Selection, Sizes};
+use crate::cuda::Gpu;
+use crate::doctor;
+use crate::ptx::Ptx;
+use crate::record::{Machine, Record, Report};
+use crate::report::{self, Json};
+use crate::sim;
+use anyhow::{Context, Result};
+use clap::builder::{PossibleValuesParser, ValueParser};
+use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
+use gpu::kernels::FAMILIES;
+use gpu::suite::Value;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use std::collections::BTreeMap;
+use std::process::ExitCode;
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+/// Something asked for that makes no sense: exit status 2, and nothing was run.
+#[derive(Debug, thiserror::Error)]
+#[error(transparent)]
+pub struct Usage(#[from] pub anyhow::Error);
+
+/// The machine that the user chose.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum On {
+    Auto,
+    Gpu,
+    Sim,
+}
+
+/// The program `busload` with all its commands.
+pub fn command() -> Command {
+    Command::new("busload")
+        .version(env!("CARGO_PKG_VERSION"))
+        .about("Shows, verifies and measures how memory-access patterns decide a GPU kernel's speed")
+        .subcommand_required(true)
+        .arg_required_else_help(true)
+        .subcommand(
+            selection(Command::new("bench").about("Measure kernels on the GPU if there is one, else simulate them"))
+                .arg(on())
+                .arg(ptx())
+                .arg(
+                    Arg::new("samples")
+                        .long("samples")
+                        .value_name("N")
+                        .help("Samples of each kernel's time, L2 flushed before each")
+                        .value_parser(value_parser!(u32).range(1..=100_000))
+                        .default_value("30"),
+                )
+                .arg(
+                    Arg::new("resume")
+                        .long("resume")
+                        .value_name("N")
+                        .hide(true)
+                        .value_parser(value_parser!(usize))
+                        .help("Run the cases from the N-th on, as a child process after a launch failed"),
+                ),
+        )
+        .subcommand(selection(
+            Command::new("simulate").about("Run kernels on the CPU and count what they ask of the memory system"),
+        ))
+        .subcommand(
+            selection(
+                Command::new("verify").about(
+                    "Compare every result with its reference: in the simulator, and on the GPU where there is one",
+                ),
+            )
+            .arg(on())
+            .arg(ptx()),
+        )
+        .subcommand(
+            Command::new("list")
+                .about("List the families and their kernels, in the order of the curriculum")
+                .arg(Arg::new("names").long("names").action(ArgAction::SetTrue).help("Names alone, one a line")),
+        )
+        .subcommand(
+            Command::new("doctor").about("Say what this machine can do, and what is missing for the rest").arg(ptx()),
+        )
+        .subcommand(Command::new("ptx").about("Print the PTX that this program holds"))
+}
+
+fn on() -> Arg {
+    Arg::new("on")
+        .long("on")
+        .value_name("MACHINE")
+        .help("Which machine to use; auto takes a GPU if there is one")
+        .value_parser(PossibleValuesParser::new(["auto", "gpu", "sim"]))
+        .default_value("auto")
+}
+
+fn ptx() -> Arg {
+    Arg::new("ptx").long("ptx").value_name("FILE").help("Launch the kernels of this PTX instead of those built in")
+}
+
+/// The options that say which kernels, on which cases, and where the results go; an option for every axis.
+fn selection(command: Command) -> Command {
+    let mut command = command
+        .arg(
+            Arg::new("kernel")
+                .long("kernel")
+                .short('k')
+                .value_name("REGEX")
+                .help("Kernels whose names match; all without"),
+        )
+        .arg(Arg::new("json").long("json").value_name("FILE").help("Write the results as JSON; - is standard output"))
+        .arg(
+            Arg::new("threads")
+                .long("threads")
+                .value_name("N")
+                .help("Threads of the simulator; its results do not depend on it")
+                .value_parser(value_parser!(u32).range(1..=1024)),
+        )
+        .arg(
+            Arg::new("max-blocks")
+                .long("max-blocks")
+                .value_name("N")
+                .help("Simulate at most N blocks of a grid; counts are then of those alone, and nothing is verified")
+                .value_parser(value_parser!(u64).range(1..)),
+        );
+    for axis in cases::axes() {
+        let kind = axis.kind;
+        let default = if axis.on_gpu == axis.in_simulator {
+            format!("default: {}", list(axis.on_gpu))
+        } else {
+            format!("default: {} on a GPU, {} in the simulator", list(axis.on_gpu), list(axis.in_simulator))
+        };
+        command = command.arg(
+            Arg::new(axis.name)
+                .long(axis.name)
+                .value_name("N,…")
+                .help(format!("{} [{default}]", axis.help))
+                .value_delimiter(',')
+                .value_parser(ValueParser::new(move |text: &str| cases::parse(kind, text)))
+                .action(ArgAction::Append),
+        );
+    }
+    command
+}
+
+fn list(values: &[Value]) -> String {
+    values.iter().map(ToString::to_string).collect::<Vec<_>>().join(",")
+}
+
+/// Parses the arguments of this process, runs the command, and says how it went.
+pub fn main() -> ExitCode {
+    // Prints what is wrong with the arguments, or the help, and exits.
+    exit_code(run(&command().get_matches()))
+}
+
+/// The exit status of a command: 0, 1 if a case failed or something broke, 2 if what was asked for makes no sense.
+pub fn exit_code(result: Result<bool>) -> ExitCode {
+    match result {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::from(1),
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::from(if error.is::<Usage>() { 2 } else { 1 })
+        }
+    }
+}
+
+/// Runs a command of [`command`]; false if a case failed.
+///
+/// # Errors
+/// If it cannot be run at all.
+pub fn run(matches: &ArgMatches) -> Result<bool> {
+    match matches.subcommand() {
+        Some(("bench", matches)) => bench(matches),
+        Some(("simulate", matches)) => simulate(matches, "simulate", None),
+        Some(("verify", matches)) => verify(matches),
+        Some(("list", matches)) => {
+            print_list(matches.get_flag("names"));
+            Ok(true)
+        }
+        Some(("doctor", matches)) => {
+            run_doctor(matches, Vec::new())?;
+            Ok(true)
+        }
+        Some(("ptx", _)) => {
+            print!("{}", Ptx::embedded().text());
+            Ok(true)
+        }
+        other => unreachable!("clap knows no such command: {other:?}"),
+    }
+}
+
+/// Prints what this machine can do, and after it what the caller has looked at.
+///
+/// # Errors
+/// If the file of `--ptx` cannot be read.
+pub fn run_doctor(matches: &ArgMatches, more: Vec<doctor::Finding>) -> Result<()> {
+    for finding in doctor::findings(&load_ptx(matches)?).iter().chain(&more) {
+        println!("{finding}");
+    }
+    Ok(())
+}
+
+fn print_list(names: bool) {
+    for family in FAMILIES {
+        if !names {
+            println!("{}: {}", family.name, family.summary);
+        }
+        for entry in family.kernels {
+            let kernel = &entry.kernel;
+            if names {
+                println!("{}", kernel.name);
+            } else {
+                let sentence = kernel.documentation.split("\n\n").next().unwrap_or_default().replace('\n', " ");
+                let sentence = sentence.replace("[`", "").replace("`]", "").replace('`', "");
+                println!("  {:30} {sentence}", kernel.name);
+            }
+        }
+        if !names {
+            println!();
+        }
+    }
+}
+
+fn chosen_machine(matches: &ArgMatches) -> On {
+    match matches.get_one::<String>("on").map(String::as_str) {
+        Some("gpu") => On::Gpu,
+        Some("sim") => On::Sim,
+        _ => On::Auto,
+    }
+}
+
+fn load_ptx(matches: &ArgMatches) -> Result<Ptx, Usage> {
+    let Some(file) = matches.get_one::<String>("ptx") else { return Ok(Ptx::embedded()) };
+    let text = std::fs::read_to_string(file).with_context(|| format!("--ptx {file}"))?;
+    Ok(Ptx::new(text))
+}
+
+fn selected(matches: &ArgMatches) -> Result<Selection, Usage> {
+    let pattern = matches.get_one::<String>("kernel");
+    let kernels = pattern.map(|pattern| cases::kernels(pattern)).transpose().map_err(anyhow::Error::from)?;
+    let mut values = BTreeMap::new();
+    for axis in cases::axes() {
+        if let Some(given) = matches.get_many::<Value>(axis.name) {
+            values.insert(axis.name.to_owned(), given.copied().collect());
+        }
+    }
+    Ok(Selection { kernels, values })
+}
+
+fn runs(matches: &ArgMatches, sizes: Sizes, sm_count: u32) -> Result<Vec<Run>, Usage> {
+    Ok(selected(matches)?.runs(sizes, sm_count).map_err(anyhow::Error::from)?)
+}
+
+fn json(matches: &ArgMatches) -> Result<Option<Json>, Usage> {
+    Ok(matches.get_one::<String>("json").map(|target| Json::open(target)).transpose()?)
+}
+
+/// Where a report goes as it grows: to the JSON file after every result, and to the terminal at the end.
+struct Output {
+    json: Option<Json>,
+    report: Report,
+    progress: Progress,
+}
+
+impl Output {
+    fn new(command: &str, machine: Machine, ptx: &Ptx, json: Option<Json>, cases: usize) -> Self {
+        let report = Report { schema: 1, command: command.into(), machine, ptx: ptx.into(), results: Vec::new() };
+        Self { json, report, progress: Progress::new(cases as u64) }
+    }
+
+    /// Whether standard output is the JSON's alone.
+    fn quiet(&self) -> bool {
+        matches!(self.json, Some(Json::StandardOutput))
+    }
+
+    /// Says something to the person in front of the terminal.
+    fn say(&self, text: &str) {
+        if self.quiet() { eprintln!("{text}") } else { println!("{text}") }
+    }
+
+    fn push(&mut self, record: Record) -> Result<()> {
+        self.report.results.push(record);
+        self.progress.next();
+        self.json.as_ref().map_or(Ok(()), |json| json.update(&self.report))
+    }
+
+    /// Prints the table and finishes the JSON; false if a case failed.
+    fn finish(self) -> Result<bool> {
+        self.progress.finish();
+        self.say(report::table(&self.report.results).trim_end());
+        if let Some(json) = &self.json {
+            json.finish(&self.report)?;
+        }
+        Ok(self.report.results.iter().all(|record| record.error.is_none()))
+    }
+}
+
+/// A progress bar on a terminal, once the work has taken two seconds.
+struct Progress {
+    bar: ProgressBar,
+    begun: Instant,
+    shown: Mutex<bool>,
+}
+
+impl Progress {
+    fn new(cases: u64) -> Self {
+        let bar = ProgressBar::with_draw_target(Some(cases), ProgressDrawTarget::hidden());
+        let style = ProgressStyle::with_template("{bar:30} {pos}/{len} {msg}").expect("a template that parses");
+        Self { bar: bar.with_style(style), begun: Instant::now(), shown: Mutex::new(false) }
+    }
+
+    /// Shows what runs, and how far it is.
+    fn at(&self, run: &Run, done: u64, of: u64) {
+        let mut shown = self.shown.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        if !*shown && self.begun.elapsed() > Duration::from_secs(2) {
+            *shown = true;
+            self.bar.set_draw_target(ProgressDrawTarget::stderr());
+        }
+        let part = if of > 0 { format!(" {:.0} %", 100.0 * done as f64 / of as f64) } else { String::new() };
+        self.bar.set_message(format!("{} on {}{part}", run.kernel.name, run.case));
+    }
+
+    fn next(&self) {
+        self.bar.inc(1);
+    }
+
+    fn finish(&self) {
+        self.bar.finish_and_clear();
+    }
+}
+
+fn simulator_options(matches: &ArgMatches) -> sim::Options {
+    let mut options = sim::Options::default();
+    if let Some(threads) = matches.get_one::<u32>("threads") {
+        options.threads = *threads as usize;
+    }
+    if let Some(blocks) = matches.get_one::<u64>("max-blocks") {
+        options.max_blocks = *blocks;
+    }
+    options
+}
+
+/// Simulates; `first` is said before anything else.
+fn simulate(matches: &ArgMatches, command: &str, first: Option<&str>) -> Result<bool> {
+    let machine = Machine::simulator();
+    let runs = runs(matches, Sizes::Simulator, machine.sm_count)?;
+    let mut output = Output::new(command, machine, &Ptx::embedded(), json(matches)?, runs.len());
+    if let Some(first) = first {
+        output.say(first);
+    }
+    simulate_all(&runs, &simulator_options(matches), &mut output)?;
+    output.finish()
+}
+
+fn simulate_all(runs: &[Run], options: &sim::Options, output: &mut Output) -> Result<()> {
+    for run in runs {
+        output.progress.at(run, 0, 0);
+        let record = bench::simulate(run, options, &|done, of| output.progress.at(run, done, of));
+        output.push(record)?;
+    }
+    Ok(())
+}
+
+fn bench(matches: &ArgMatches) -> Result<bool> {
+    let ptx = load_ptx(matches)?;
+    let gpu = match chosen_machine(matches) {
+        On::Sim => return simulate(matches, "bench", Some("Simulated, as asked for: nothing was timed.")),
+        On::Gpu => Gpu::open(ptx.text()).map_err(|error| Usage(anyhow::Error::new(error).context("--on gpu")))?,
+        On::Auto => match Gpu::open(ptx.text()) {
+            Ok(gpu) => gpu,
+            Err(error) => {
+                let first = format!("Simulated: nothing was timed, since there is no GPU to use ({error}).");
+                return simulate(matches, "bench", Some(&first));
+            }
+        },
+    };
+    let samples = Samples { warm_up: 3, count: *matches.get_one("samples").expect("has a default") };
+    let runs = runs(matches, Sizes::Gpu, gpu.facts().sm_count)?;
+    let child = matches.get_one::<usize>("resume").copied();
+    let json = if child.is_some() { Some(Json::StandardOutput) } else { json(matches)? };
+    let mut output = Output::new("bench", Machine::gpu(gpu.facts()), &ptx, json, runs.len());
+    if child.is_none() {
+        let facts = gpu.facts();
+        output.say(&format!(
+            "Measured on {} (driver for CUDA {}), L2 flushed before each sample.",
+            facts.name, facts.driver
+        ));
+    }
+    on_gpu(&gpu, runs, child.unwrap_or(0), Some(samples), &mut output)?;
+    output.finish()
+}
+
+fn verify(matches: &ArgMatches) -> Result<bool> {
+    let ptx = load_ptx(matches)?;
+    let on = chosen_machine(matches);
+    let gpu = match (on, Gpu::open(ptx.text())) {
+        (On::Sim, _) => None,
+        (_, Ok(gpu)) => Some(gpu),
+        (On::Gpu, Err(error)) => return Err(Usage(anyhow::Error::new(error).context("--on gpu")).into()),
+        (On::Auto, Err(error)) => {
+            eprintln!("Verified in the simulator alone, since there is no GPU to use ({error}).");
+            None
+        }
+    };
+    let machine = gpu.as_ref().map_or_else(Machine::simulator, |gpu| Machine::gpu(gpu.facts()));
+    let simulated = match on {
+        On::Gpu => Vec::new(),
+        On::Auto | On::Sim => runs(matches, Sizes::Simulator, Machine::simulator().sm_count)?,
+    };
+    // The same cases on both machines: the GPU's defaults are for measuring.
+    let measured =
+        gpu.as_ref().map(|gpu| runs(matches, Sizes::Simulator, gpu.facts().sm_count)).transpose()?.unwrap_or_default();
+    let mut output = Output::new("verify", machine, &ptx, json(matches)?, simulated.len() + measured.len());
+    simulate_all(&simulated, &simulator_options(matches), &mut output)?;
+    if let Some(gpu) = &gpu {
+        on_gpu(gpu, measured, 0, None, &mut output)?;
+    }
+    output.finish()
+}
+
+/// Runs the cases from the `first` on; with `samples`, the device's copy before them.
+fn on_gpu(gpu: &Gpu, runs: Vec<Run>, first: usize, samples: Option<Samples>, output: &mut Output) -> Result<()> {
+    let mut copies = BTreeMap::new();
+    if let Some(samples) = samples {
+        let mut sizes: Vec<u64> = runs[first.min(runs.len())..].iter().map(|run| run.plan.bytes).collect();
+        sizes.sort_unstable();
+        sizes.dedup();
+        for bytes in sizes {
+            // A copy that does not fit leaves its cases without a share of copy.
+            let Ok(record) = bench::copy(gpu, bytes, samples) else { continue };
+            let gbps = record.timed.as_ref().map(|timed| timed.gbps);
+            copies.insert(bytes, gbps);
+            let best = output.report.machine.copy_gbps.into_iter().chain(gbps).reduce(f64::max);
+            output.report.machine.copy_gbps = best;
+            if first == 0 {
+                output.report.results.push(record);
+            }
+        }
+    }
+    for (i, run) in runs.iter().enumerate().skip(first) {
+        output.progress.at(run, 0, 0);
+        let copy_gbps = copies.get(&run.plan.bytes).copied().flatten();
+        let bench::OnGpu { record, lost } = bench::on_gpu(gpu, run, samples, copy_gbps);
+        output.push(record)?;
+        if lost && i + 1 < runs.len() {
+            for record in rest(i + 1)? {
+                output.push(record)?;
+            }
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// Runs the cases from the `first` on in a new process: a launch failed, and CUDA takes no more calls from this one.
+fn rest(first: usize) -> Result<Vec<Record>> {
+    let program = std::env::current_exe().context("the path of this program")?;
+    let mut child = std::process::Command::new(program);
+    child.args(std::env::args_os().skip(1)).arg(format!("--resume={first}"));
+    let output =
+        child.stderr(std::process::Stdio::null()).output().context("running the other cases in a new process")?;
+    let report: Report =
+        serde_json::from_slice(&output.stdout).context("the results of the other cases, from a new process")?;
+    Ok(report.results)
+}

@@ -1,0 +1,87 @@
+//! What stands for the GPU where busload is built without it: nothing can be opened, so nothing else can happen.
+
+use gpu::device::host::Kernel;
+use gpu::suite::{Buffer, Plan};
+
+/// Why no GPU can be opened.
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("busload was built without CUDA: build it on x86_64 Linux with the feature `cuda`")]
+pub struct GpuError;
+
+impl GpuError {
+    /// Whether the machine has no GPU at all, rather than one that cannot be used.
+    pub fn means_none(&self) -> bool {
+        true
+    }
+}
+
+/// Why a case cannot be run; never made.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum RunError {}
+
+impl RunError {
+    /// Whether nothing can run on a GPU any more until a new process begins.
+    pub fn is_final(&self) -> bool {
+        match *self {}
+    }
+
+    /// What kind of error it is, for reports.
+    pub fn kind(&self) -> &'static str {
+        match *self {}
+    }
+}
+
+/// What is known of a GPU before anything is measured.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs, reason = "documented where there is a GPU")]
+pub struct Facts {
+    pub name: String,
+    pub driver: String,
+    pub sm_count: u32,
+    pub l2_bytes: u64,
+    pub compute_capability: String,
+    pub peak_gbps: Option<f64>,
+    pub memory_bytes: u64,
+}
+
+/// The machine's GPU; never made.
+pub enum Gpu {}
+
+#[allow(missing_docs, reason = "documented where there is a GPU")]
+impl Gpu {
+    pub fn open(_ptx: &str) -> Result<Self, GpuError> {
+        Err(GpuError)
+    }
+    pub fn facts(&self) -> &Facts {
+        match *self {}
+    }
+    pub fn prepare<'a>(&'a self, _kernel: &Kernel, _plan: &'a Plan) -> Result<Prepared<'a>, RunError> {
+        match *self {}
+    }
+    pub fn copy_probe(&self, _bytes: u64) -> Result<CopyProbe<'_>, RunError> {
+        match *self {}
+    }
+}
+
+/// A kernel with its buffers on the GPU; never made.
+pub struct Prepared<'a>(&'a Gpu);
+
+#[allow(missing_docs, reason = "documented where there is a GPU")]
+impl<'a> Prepared<'a> {
+    pub fn verify(&self, _check: &mut dyn FnMut(&'a Buffer, u64, &[u8])) -> Result<(), RunError> {
+        match *self.0 {}
+    }
+    pub fn sample(&self, _flush: bool) -> Result<f64, RunError> {
+        match *self.0 {}
+    }
+}
+
+/// The device's own copy; never made.
+pub struct CopyProbe<'a>(&'a Gpu);
+
+#[allow(missing_docs, reason = "documented where there is a GPU")]
+impl CopyProbe<'_> {
+    pub fn sample(&self, _flush: bool) -> Result<f64, RunError> {
+        match *self.0 {}
+    }
+}

@@ -1,0 +1,196 @@
+//! The kernels' PTX: the committed build, its header, and the properties that every build is held to.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The committed build.
+pub const EMBEDDED: &str = include_str!("../../gpu/ptx/busload_sm_80.ptx");
+
+/// A PTX module.
+#[derive(Clone, Debug)]
+pub struct Ptx {
+    text: String,
+}
+
+/// An access instruction of a kernel: its state space, what it does, and how many bytes a lane.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Access<'a> {
+    /// `global` or `shared`.
+    pub space: &'a str,
+    /// `load`, `store` or `atomic`.
+    pub operation: &'static str,
+    /// Bytes a lane.
+    pub width: u64,
+}
+
+/// Something in a module that should not be there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Violation {
+    /// The line, from 1.
+    pub line: usize,
+    /// What it says.
+    pub text: String,
+    /// What is wrong with it.
+    pub problem: &'static str,
+}
+
+impl std::fmt::Display for Violation {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "line {}: {}: `{}`", self.line, self.problem, self.text)
+    }
+}
+
+impl Ptx {
+    /// The committed build.
+    pub fn embedded() -> Self {
+        Self::new(EMBEDDED)
+    }
+
+    /// Any PTX.
+    pub fn new(text: impl Into<String>) -> Self {
+        Self { text: text.into() }
+    }
+
+    /// Its text.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// A field of the header that `cargo xtask ptx` writes, such as `backend` or `source-hash`.
+    pub fn header(&self, name: &str) -> Option<&str> {
+        let mut comments = self.text.lines().map_while(|line| line.strip_prefix("// "));
+        comments.find_map(|line| line.strip_prefix(name)?.strip_prefix(": "))
+    }
+
+    /// The architecture it is for, such as `sm_80`.
+    pub fn target(&self) -> Option<&str> {
+        let line = self.text.lines().find_map(|line| line.trim().strip_prefix(".target "))?;
+        line.split(',').next().map(str::trim)
+    }
+
+    /// The kernels in it, each with the accesses it makes.
+    pub fn entries(&self) -> BTreeMap<&str, BTreeSet<Access<'_>>> {
+        let mut entries = BTreeMap::<_, BTreeSet<_>>::new();
+        let mut current = None;
+        for line in self.text.lines() {
+            let line = line.trim();
+            if let Some((_, rest)) = line.split_once(".entry ") {
+                let name = rest.split(|c: char| !c.is_alphanumeric() && c != '_').next().unwrap_or_default();
+                entries.entry(name).or_default();
+                current = Some(name);
+            } else if let (Some(name), Some(access)) = (current, instruction(line).and_then(access)) {
+                entries.entry(name).or_default().insert(access);
+            }
+        }
+        entries
+    }
+
+    /// What should not be there: generic or local accesses, calls, panics, strings.
+    pub fn violations(&self) -> Vec<Violation> {
+        let lines = self.text.lines().enumerate().map(|(i, line)| (i + 1, line.trim()));
+        lines
+            .filter_map(|(line, text)| problem(text).map(|problem| Violation { line, text: text.to_owned(), problem }))
+            .collect()
+    }
+}
+
+/// The opcode of a line, without a predicate; none for comments, directives and labels.
+fn instruction(line: &str) -> Option<&str> {
+    let line = match line.strip_prefix('@') {
+        Some(predicated) => predicated.split_once(char::is_whitespace)?.1.trim_start(),
+        None => line,
+    };
+    let opcode = line.split(|c: char| c.is_whitespace() || c == ';').next()?;
+    (opcode.starts_with(|c: char| c.is_ascii_lowercase()) && !opcode.ends_with(':')).then_some(opcode)
+}
+
+/// The access that an opcode makes; none if it makes none.
+fn access(opcode: &str) -> Option<Access<'_>> {
+    let mut parts = opcode.split('.');
+    let operation = match parts.next()? {
+        "ld" => "load",
+        "st" => "store",
+        "atom" | "red" => "atomic",
+        _ => return None,
+    };
+    let space = parts.clone().find(|part| matches!(*part, "global" | "shared" | "local" | "param" | "const"))?;
+    if !matches!(space, "global" | "shared") {
+        return None;
+    }
+    let vector = parts.clone().find_map(|part| part.strip_prefix('v')?.parse::<u64>().ok()).unwrap_or(1);
+    let bits: u64 = parts.next_back()?.trim_start_matches(|c: char| c.is_alphabetic()).parse().ok()?;
+    Some(Access { space, operation, width: vector * bits / 8 })
+}
+
+fn problem(line: &str) -> Option<&'static str> {
+    if line.starts_with("//") {
+        return None;
+    }
+    let is = |directive: &str| line.split_whitespace().any(|word| word == directive);
+    if is(".func") {
+        return Some("a function that was not inlined, or one to panic with");
+    }
+    if is(".local") {
+        return Some("memory of a thread's own: something did not fit in registers");
+    }
+    if line.contains(".b8 ") && is(".global") && line.contains('=') {
+        return Some("constant data, such as a panic's text");
+    }
+    let opcode = instruction(line)?;
+    let mut parts = opcode.split('.');
+    let space = |part: &str| matches!(part, "global" | "shared" | "param" | "const");
+    match parts.next()? {
+        "call" => Some("a call"),
+        "cvta" => Some("a generic address"),
+        "ld" | "st" | "atom" | "red" if parts.clone().any(|part| part == "local") => Some("an access to local memory"),
+        "ld" | "st" | "atom" | "red" if !parts.any(space) => Some("a generic access"),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SAMPLE: &str = "// backend: llvm
+// source-hash: sha256:12
+.version 7.0
+.target sm_80
+.visible .entry one(
+\tld.param.b64 \t%rd1, [one_param_0];
+\tld.global.cg.v4.b32 {%r1, %r2, %r3, %r4}, [%rd1];
+\t@%p1 st.shared.b32 [%r1], %r2;
+\tatom.global.add.f32 %r1, [%rd1], %r2;
+.visible .entry two(
+\tret;
+";
+
+    #[test]
+    fn header_target_entries_and_accesses_are_read() {
+        let ptx = Ptx::new(SAMPLE);
+        assert_eq!((ptx.header("backend"), ptx.header("source-hash")), (Some("llvm"), Some("sha256:12")));
+        assert_eq!((ptx.header("flags"), ptx.target()), (None, Some("sm_80")));
+        let entries = ptx.entries();
+        assert_eq!(entries.keys().copied().collect::<Vec<_>>(), ["one", "two"]);
+        let access = |space, operation, width| Access { space, operation, width };
+        let expected = [access("global", "atomic", 4), access("global", "load", 16), access("shared", "store", 4)];
+        assert_eq!(entries["one"].iter().copied().collect::<Vec<_>>(), expected);
+        assert!(entries["two"].is_empty());
+        assert_eq!(ptx.violations(), []);
+    }
+
+    #[test]
+    fn what_should_not_be_there_is_found() {
+        for line in [
+            "ld.b32 %r1, [%rd1];",
+            "@%p2 st.v2.b32 [%rd1], {%r1, %r2};",
+            "st.local.b32 [%rd1], %r1;",
+            ".local .align 4 .b8 __local_depot0[16];",
+            ".extern .func panic",
+            "cvta.to.global.u64 %rd2, %rd1;",
+            "call.uni panic, ();",
+            ".global .align 1 .b8 text[5] = {104, 101, 108, 108, 111};",
+        ] {
+            assert_eq!(Ptx::new(line).violations().len(), 1, "{line}");
+        }
+    }
+}

@@ -1,0 +1,263 @@
+//! What came of a command, as data: the JSON that `--json` writes.
+
+use crate::cuda::Facts;
+use crate::ptx::Ptx;
+use crate::sim::{self, Blocks};
+use gpu::device::host::Space;
+use gpu::suite::{Launch, Operation, Value};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// Everything that one command found out.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Report {
+    /// The version of this layout.
+    pub schema: u32,
+    /// The command.
+    pub command: String,
+    /// What it ran on.
+    pub machine: Machine,
+    /// The build of the kernels that a GPU runs.
+    pub ptx: PtxRecord,
+    /// What came of each kernel on each case.
+    pub results: Vec<Record>,
+}
+
+/// A machine.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Machine {
+    /// `gpu` or `simulator`.
+    pub kind: String,
+    /// The GPU's name, or `busload simulator`.
+    pub name: String,
+    /// The CUDA version that the driver supports.
+    pub driver: Option<String>,
+    /// Multiprocessors: the GPU's, or those that grids are made for in the simulator.
+    pub sm_count: u32,
+    /// Bytes of the L2 cache.
+    pub l2_bytes: Option<u64>,
+    /// Compute capability.
+    pub compute_capability: Option<String>,
+    /// Peak bandwidth of the memory by the driver's attributes, in GB/s.
+    pub peak_gbps: Option<f64>,
+    /// The fastest device-to-device copy measured in this run, bytes read plus written, in GB/s.
+    pub copy_gbps: Option<f64>,
+}
+
+/// Multiprocessors that the simulator's grids are made for: an A100's.
+pub const SIMULATED_SM_COUNT: u32 = 108;
+
+impl Machine {
+    /// The simulator.
+    pub fn simulator() -> Self {
+        Self {
+            kind: "simulator".into(),
+            name: "busload simulator".into(),
+            driver: None,
+            sm_count: SIMULATED_SM_COUNT,
+            l2_bytes: None,
+            compute_capability: None,
+            peak_gbps: None,
+            copy_gbps: None,
+        }
+    }
+
+    /// A GPU.
+    pub fn gpu(facts: &Facts) -> Self {
+        Self {
+            kind: "gpu".into(),
+            name: facts.name.clone(),
+            driver: Some(facts.driver.clone()),
+            sm_count: facts.sm_count,
+            l2_bytes: Some(facts.l2_bytes),
+            compute_capability: Some(facts.compute_capability.clone()),
+            peak_gbps: facts.peak_gbps,
+            copy_gbps: None,
+        }
+    }
+}
+
+/// A build of the kernels.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct PtxRecord {
+    /// `llvm` or `nvvm`.
+    pub backend: Option<String>,
+    /// The architecture it is for.
+    pub target: Option<String>,
+    /// The hash of the sources it was built from.
+    pub source_hash: Option<String>,
+}
+
+impl From<&Ptx> for PtxRecord {
+    fn from(ptx: &Ptx) -> Self {
+        let field = |name| ptx.header(name).map(str::to_owned);
+        Self { backend: field("backend"), target: ptx.target().map(str::to_owned), source_hash: field("source-hash") }
+    }
+}
+
+/// What came of one kernel on one case.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Record {
+    /// The kernel.
+    pub kernel: String,
+    /// Its family.
+    pub family: String,
+    /// The case, as tables show it.
+    pub case: String,
+    /// The case, value by value.
+    pub params: BTreeMap<String, serde_json::Value>,
+    /// `gpu` or `simulator`.
+    pub on: String,
+    /// Grid, block and dynamic shared memory; none for a row that is no kernel of ours.
+    pub launch: Option<LaunchRecord>,
+    /// Whether every element of every output was compared with its reference, and was right.
+    pub verified: bool,
+    /// Bytes that must move, read plus written.
+    pub bytes: u64,
+    /// What went wrong.
+    pub error: Option<ErrorRecord>,
+    /// What the simulator counted.
+    #[serde(flatten)]
+    pub simulated: Option<Simulated>,
+    /// What the GPU took.
+    #[serde(flatten)]
+    pub timed: Option<Timed>,
+}
+
+/// A launch.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct LaunchRecord {
+    /// Blocks along x, y and z.
+    pub grid: [u32; 3],
+    /// Threads of a block along x, y and z.
+    pub block: [u32; 3],
+    /// Bytes of dynamic shared memory a block.
+    pub shared_bytes: u32,
+}
+
+impl From<Launch> for LaunchRecord {
+    fn from(launch: Launch) -> Self {
+        Self { grid: launch.grid, block: launch.block, shared_bytes: launch.shared_bytes }
+    }
+}
+
+/// What went wrong with a case.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct ErrorRecord {
+    /// Which kind of error.
+    pub kind: String,
+    /// What happened.
+    pub message: String,
+}
+
+/// What the simulator counted.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Simulated {
+    /// Which blocks ran.
+    pub blocks: BlocksRecord,
+    /// What each source position asked for.
+    pub sites: Vec<SiteRecord>,
+}
+
+/// Which blocks of a grid were simulated.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct BlocksRecord {
+    /// Blocks of the grid.
+    pub total: u64,
+    /// Blocks simulated. Counts are of these alone.
+    pub simulated: u64,
+    /// Which.
+    pub which: String,
+}
+
+impl From<Blocks> for BlocksRecord {
+    fn from(blocks: Blocks) -> Self {
+        let which = match blocks.step {
+            1 => "all".to_owned(),
+            step => format!("one in {step}, and the last"),
+        };
+        Self { total: blocks.total, simulated: blocks.count(), which }
+    }
+}
+
+/// What a source position asked for.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[allow(missing_docs, reason = "the columns of gpu::suite::Counts")]
+pub struct SiteRecord {
+    pub file: String,
+    pub line: u32,
+    pub column: u32,
+    pub space: String,
+    pub op: String,
+    pub width: u64,
+    pub requests: u64,
+    pub lanes: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sectors: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sectors_ideal: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lines: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub wavefronts: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub wavefronts_ideal: Option<u64>,
+}
+
+impl From<&sim::Site> for SiteRecord {
+    fn from(site: &sim::Site) -> Self {
+        let global = site.space == Space::Global;
+        let counts = site.counts;
+        Self {
+            file: site.position.file.to_owned(),
+            line: site.position.line,
+            column: site.position.column,
+            space: if global { "global" } else { "shared" }.to_owned(),
+            op: operation_name(site.operation).to_owned(),
+            width: site.width,
+            requests: counts.requests,
+            lanes: counts.lanes,
+            sectors: global.then_some(counts.sectors),
+            sectors_ideal: global.then_some(counts.sectors_ideal),
+            lines: global.then_some(counts.lines),
+            wavefronts: (!global).then_some(counts.wavefronts),
+            wavefronts_ideal: (!global).then_some(counts.wavefronts_ideal),
+        }
+    }
+}
+
+/// `load`, `store` or `atomic`.
+pub const fn operation_name(operation: Operation) -> &'static str {
+    match operation {
+        Operation::Load => "load",
+        Operation::Store => "store",
+        Operation::Atomic => "atomic",
+    }
+}
+
+/// What a kernel took on the GPU.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Timed {
+    /// Milliseconds of each sample, in the order they were taken.
+    pub samples_ms: Vec<f64>,
+    /// Their median.
+    pub median_ms: f64,
+    /// The shortest.
+    pub min_ms: f64,
+    /// The distance of the quartiles, as a share of the median.
+    pub spread: f64,
+    /// Bytes that must move over the median, in GB/s.
+    pub gbps: f64,
+    /// That, as a share of the device's copy of as many bytes.
+    pub share_of_copy: Option<f64>,
+    /// That, as a share of the peak.
+    pub share_of_peak: Option<f64>,
+}
+
+/// A case's value as JSON.
+pub fn param(value: Value) -> serde_json::Value {
+    match value {
+        Value::Count(count) => count.into(),
+        Value::Shape(rows, columns) => serde_json::json!([rows, columns]),
+    }
+}

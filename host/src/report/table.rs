@@ -1,0 +1,188 @@
+//! The table on the terminal.
+
+use crate::record::{Record, SiteRecord, Timed};
+use comfy_table::{CellAlignment, ContentArrangement, Table, TableComponent, presets};
+
+/// The records as a table: counts of those that were simulated, times of those that were timed.
+pub fn table(records: &[Record]) -> String {
+    let mut text = String::new();
+    let (timed, rest): (Vec<_>, Vec<_>) = records.iter().partition(|record| record.on == "gpu");
+    for part in [rest, timed] {
+        if let Some(first) = part.first() {
+            let rows = if first.on == "gpu" { gpu(&part) } else { simulated(&part) };
+            text.push_str(&rows);
+            text.push('\n');
+        }
+    }
+    let failed = records.iter().filter_map(|record| Some((record, record.error.as_ref()?)));
+    for (record, error) in failed {
+        let message = error.message.replace('\n', "\n  ");
+        text.push_str(&format!(
+            "\n{} on {} ({}): {}\n  {message}\n",
+            record.kernel, record.case, record.on, error.kind
+        ));
+    }
+    text
+}
+
+/// A table with `header`, whose first two columns, and the last, are text.
+fn new(header: &[&str]) -> Table {
+    let mut table = Table::new();
+    table.load_preset(presets::NOTHING).set_content_arrangement(ContentArrangement::Disabled);
+    table.set_style(TableComponent::HeaderLines, '─').set_style(TableComponent::MiddleHeaderIntersections, '─');
+    table.set_header(header);
+    for column in 2..header.len() - 1 {
+        if let Some(column) = table.column_mut(column) {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+    }
+    table
+}
+
+fn gpu(records: &[&Record]) -> String {
+    let header =
+        ["kernel", "case", "median ms", "min ms", "spread", "GB/s read+written", "of copy", "of peak", "verified"];
+    let mut table = new(&header);
+    for record in records {
+        let time = |show: fn(&Timed) -> String| record.timed.as_ref().map_or_else(|| "-".to_owned(), show);
+        let share =
+            |share: Option<f64>| share.map_or_else(|| "-".to_owned(), |share| format!("{:.1} %", 100.0 * share));
+        let timed = record.timed.as_ref();
+        table.add_row([
+            record.kernel.clone(),
+            record.case.clone(),
+            time(|timed| format!("{:.4}", timed.median_ms)),
+            time(|timed| format!("{:.4}", timed.min_ms)),
+            time(|timed| format!("{:.1} %", 100.0 * timed.spread)),
+            time(|timed| format!("{:.0}", timed.gbps)),
+            share(timed.and_then(|timed| timed.share_of_copy)),
+            share(timed.and_then(|timed| timed.share_of_peak)),
+            verdict(record),
+        ]);
+    }
+    table.trim_fmt()
+}
+
+fn simulated(records: &[&Record]) -> String {
+    let mut table = new(&[
+        "kernel",
+        "case",
+        "load sectors/req (ideal)",
+        "store sectors/req (ideal)",
+        "bytes used",
+        "shared load wavefronts/req (ideal)",
+        "shared store wavefronts/req (ideal)",
+        "verified",
+    ]);
+    for record in records {
+        let sites = record.simulated.as_ref().map_or(&[][..], |simulated| &simulated.sites);
+        let of = |space, op: &'static str| sites.iter().filter(move |site| site.space == space && (op.is_empty() || site.op == op));
+        let sectors = |op| per_request(of("global", op), |site| (site.sectors, site.sectors_ideal));
+        let wavefronts = |op| per_request(of("shared", op), |site| (site.wavefronts, site.wavefronts_ideal));
+        table.add_row([
+            record.kernel.clone(),
+            record.case.clone(),
+            sectors("load"),
+            sectors("store"),
+            used(of("global", "")),
+            wavefronts("load"),
+            wavefronts("store"),
+            verdict(record),
+        ]);
+    }
+    table.trim_fmt()
+}
+
+/// What a request costs on average, and what it would cost at best.
+fn per_request<'a>(
+    sites: impl Iterator<Item = &'a SiteRecord>,
+    cost: impl Fn(&SiteRecord) -> (Option<u64>, Option<u64>),
+) -> String {
+    let (mut requests, mut actual, mut ideal) = (0, 0, 0);
+    for site in sites {
+        let (site_actual, site_ideal) = cost(site);
+        requests += site.requests;
+        actual += site_actual.unwrap_or_default();
+        ideal += site_ideal.unwrap_or_default();
+    }
+    if requests == 0 {
+        return "-".to_owned();
+    }
+    format!("{:.2} ({:.2})", actual as f64 / requests as f64, ideal as f64 / requests as f64)
+}
+
+/// The share of the bytes in the sectors touched that lanes asked for. Lanes that share an address count each, so a
+/// broadcast uses more than it moves.
+fn used<'a>(sites: impl Iterator<Item = &'a SiteRecord>) -> String {
+    let (mut asked, mut moved) = (0, 0);
+    for site in sites {
+        asked += site.lanes * site.width;
+        moved += 32 * site.sectors.unwrap_or_default();
+    }
+    if moved == 0 { "-".to_owned() } else { format!("{:.1} %", 100.0 * asked as f64 / moved as f64) }
+}
+
+fn verdict(record: &Record) -> String {
+    match (&record.error, record.verified, &record.simulated) {
+        (Some(error), ..) => format!("no: {}", error.kind),
+        (None, true, _) => "yes".to_owned(),
+        (None, false, Some(simulated)) => {
+            format!("sampled: {} of {} blocks", simulated.blocks.simulated, simulated.blocks.total)
+        }
+        (None, false, None) => "-".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::{BlocksRecord, ErrorRecord, Simulated};
+
+    fn record(kernel: &str) -> Record {
+        Record {
+            kernel: kernel.into(),
+            family: "copy".into(),
+            case: "4096".into(),
+            params: Default::default(),
+            on: "simulator".into(),
+            launch: None,
+            verified: true,
+            bytes: 32_768,
+            error: None,
+            simulated: None,
+            timed: None,
+        }
+    }
+
+    fn site(op: &str, sectors: u64) -> SiteRecord {
+        SiteRecord {
+            file: "copy.rs".into(),
+            line: 1,
+            column: 1,
+            space: "global".into(),
+            op: op.into(),
+            width: 4,
+            requests: 128,
+            lanes: 4096,
+            sectors: Some(sectors),
+            sectors_ideal: Some(512),
+            lines: Some(128),
+            wavefronts: None,
+            wavefronts_ideal: None,
+        }
+    }
+
+    #[test]
+    fn both_machines_have_their_columns_and_errors_stand_below() {
+        let blocks = BlocksRecord { total: 16, simulated: 16, which: "all".into() };
+        let mut counted = record("copy_coalesced");
+        counted.simulated = Some(Simulated { blocks, sites: vec![site("load", 1024), site("store", 512)] });
+        let mut timed = record("copy_vec4");
+        timed.on = "gpu".into();
+        timed.timed = Some(crate::bench::timed(vec![0.5, 0.25, 0.5], 1_000_000_000, Some(4000.0), None));
+        let mut failed = record("copy_vec2");
+        failed.verified = false;
+        failed.error = Some(ErrorRecord { kind: "verification".into(), message: "1 of 2\nelements".into() });
+        insta::assert_snapshot!(table(&[counted, timed, failed]));
+    }
+}

@@ -1,0 +1,196 @@
+//! Builds the kernels' PTX, and knows from which sources.
+
+use crate::rust_cuda;
+use anyhow::{Context, Result, ensure};
+use busload::cli::Usage;
+use busload::ptx::Ptx;
+use gpu::kernels::FAMILIES;
+use sha2::{Digest, Sha256};
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// The committed build.
+pub(crate) const COMMITTED: &str = "gpu/ptx/busload_sm_80.ptx";
+
+/// What to install where PTX cannot be built.
+pub(crate) const RUST_SRC: &str = "the standard library's source is missing: run `rustup component add rust-src`";
+
+/// Everything that the PTX is made from.
+const SOURCES: [&str; 5] =
+    ["gpu/Cargo.toml", "gpu/src", "gpu/macros/Cargo.toml", "gpu/macros/src", "rust-toolchain.toml"];
+
+/// Which compiler.
+#[derive(Clone, Debug)]
+pub(crate) enum Backend {
+    /// rustc's own NVPTX back end.
+    Llvm,
+    /// rust-cuda's, by a toolchain and perhaps a checkout.
+    Nvvm { toolchain: String, checkout: Option<PathBuf> },
+}
+
+/// What to build.
+#[derive(Clone, Debug)]
+pub(crate) struct Target {
+    pub(crate) backend: Backend,
+    /// As in `sm_80`.
+    pub(crate) arch: String,
+}
+
+impl Target {
+    pub(crate) fn backend_name(&self) -> &'static str {
+        match self.backend {
+            Backend::Llvm => "llvm",
+            Backend::Nvvm { .. } => "nvvm",
+        }
+    }
+
+    /// The committed file for what is committed, a file under `target` for the rest.
+    pub(crate) fn default_file(&self) -> PathBuf {
+        match (&self.backend, self.arch.as_str()) {
+            (Backend::Llvm, "sm_80") => COMMITTED.into(),
+            (_, arch) => format!("target/ptx/busload_{}_{arch}.ptx", self.backend_name()).into(),
+        }
+    }
+}
+
+/// An architecture from the command line.
+pub(crate) fn parse_arch(text: &str) -> Result<String, String> {
+    match text.strip_prefix("sm_").map(str::parse::<u32>) {
+        Some(Ok(80..=999)) => Ok(text.to_owned()),
+        Some(Ok(_)) => Err("the kernels use instructions of sm_80: choose that or a later one".to_owned()),
+        _ => Err("an architecture is written as in sm_80".to_owned()),
+    }
+}
+
+/// A hash of everything that the PTX is made from: names and contents.
+pub(crate) fn source_hash() -> Result<String> {
+    let mut hash = Sha256::new();
+    for source in SOURCES {
+        for entry in walkdir::WalkDir::new(source).sort_by_file_name() {
+            let entry = entry.with_context(|| format!("the sources under {source}"))?;
+            if entry.file_type().is_file() {
+                let contents = std::fs::read(entry.path()).with_context(|| entry.path().display().to_string())?;
+                let name = entry.path().to_string_lossy().replace('\\', "/");
+                hash.update(format!("{name}\0{}\0", contents.len()));
+                hash.update(contents);
+            }
+        }
+    }
+    Ok(hash.finalize().iter().fold("sha256:".to_owned(), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}");
+        text
+    }))
+}
+
+/// Whether the toolchain has the source of the standard library.
+pub(crate) fn has_rust_src() -> bool {
+    let sysroot = output(Command::new("rustc").args(["--print", "sysroot"]));
+    sysroot.is_ok_and(|path| Path::new(path.trim()).join("lib/rustlib/src/rust/library/core/src/lib.rs").is_file())
+}
+
+/// The standard output of a program that succeeds.
+pub(crate) fn output(command: &mut Command) -> Result<String> {
+    let name = command.get_program().to_string_lossy().into_owned();
+    let output = command.output().with_context(|| format!("running {name}"))?;
+    ensure!(output.status.success(), "{name} failed: {}", String::from_utf8_lossy(&output.stderr).trim());
+    Ok(String::from_utf8(output.stdout)?)
+}
+
+/// The PTX of the sources as they are, with its header.
+pub(crate) fn build(target: &Target) -> Result<String> {
+    let (compiler, flags, ptx) = match &target.backend {
+        Backend::Llvm => llvm(&target.arch)?,
+        Backend::Nvvm { toolchain, checkout } => rust_cuda::build(toolchain, checkout.as_deref(), &target.arch)?,
+    };
+    Ok(format!(
+        "// busload's kernels, built by `cargo xtask ptx` from gpu/: not to be edited.\n\
+         // backend: {}\n// compiler: {compiler}\n// flags: {flags}\n// target: {}\n// source-hash: {}\n//\n{}",
+        target.backend_name(),
+        target.arch,
+        source_hash()?,
+        // What stands before it are comments of the compiler's.
+        ptx.find(".version").map_or(ptx.as_str(), |start| &ptx[start..])
+    ))
+}
+
+/// Compiler, flags, and the PTX by rustc's own back end.
+fn llvm(arch: &str) -> Result<(String, String, String)> {
+    if !has_rust_src() {
+        return Err(Usage(anyhow::anyhow!("{RUST_SRC}; or build with `--backend nvvm`")).into());
+    }
+    let cpu = format!("target-cpu={arch}");
+    let flags = ["-C", &cpu, "-C", "panic=immediate-abort", "-Z", "unstable-options"];
+    let folder = crate::root().join("target/ptx/llvm");
+    let file = folder.join(format!("busload_{arch}.s"));
+    let mut cargo = Command::new("cargo");
+    cargo.args([
+        "rustc",
+        "--quiet",
+        "--package",
+        "busload-gpu",
+        "--lib",
+        "--release",
+        "--target",
+        "nvptx64-nvidia-cuda",
+    ]);
+    cargo.args(["-Zbuild-std=core", "--config", "profile.release.debug=false", "--target-dir"]).arg(&folder);
+    cargo.args(["--config", "profile.release.package.busload-gpu.codegen-units=1"]);
+    cargo.args(["--config", "profile.release.package.busload-gpu.overflow-checks=false", "--"]);
+    cargo.arg(format!("--emit=asm={}", file.display())).args(flags);
+    // The pinned stable compiler has everything that is needed; none of it is stable for this target yet.
+    cargo.env("RUSTC_BOOTSTRAP", "1").env_remove("RUSTFLAGS").env_remove("CARGO_ENCODED_RUSTFLAGS");
+    ensure!(cargo.status().context("running cargo")?.success(), "the kernels do not compile for the GPU");
+    let ptx = std::fs::read_to_string(&file).with_context(|| file.display().to_string())?;
+    let compiler = output(Command::new("rustc").arg("--version"))?.trim().to_owned();
+    Ok((compiler, flags.join(" "), ptx))
+}
+
+/// What is wrong with a build: accesses that should not be there, and kernels too many or too few.
+pub(crate) fn problems(ptx: &Ptx) -> Vec<String> {
+    let mut problems: Vec<_> = ptx.violations().iter().map(ToString::to_string).collect();
+    let entries = ptx.entries();
+    let kernels: Vec<_> = FAMILIES.iter().flat_map(|family| family.kernels).map(|entry| entry.kernel.name).collect();
+    let missing = kernels.iter().filter(|kernel| !entries.contains_key(*kernel));
+    problems.extend(missing.map(|kernel| format!("the PTX has no entry for the kernel {kernel}")));
+    let unknown = entries.keys().filter(|entry| !kernels.contains(entry));
+    problems.extend(unknown.map(|entry| format!("the PTX's entry {entry} is in no family's list")));
+    problems
+}
+
+/// A file under `target` with the build of the sources of this hash, made if it is not there yet.
+pub(crate) fn cached(target: &Target, hash: &str) -> Result<PathBuf> {
+    let file = PathBuf::from(format!("target/ptx/bench_{}_{}.ptx", target.backend_name(), target.arch));
+    let known = std::fs::read_to_string(&file).is_ok_and(|text| Ptx::new(text).header("source-hash") == Some(hash));
+    if !known {
+        eprintln!("Building the kernels' PTX with the back end {}…", target.backend_name());
+        let ptx = build(target)?;
+        let problems = problems(&Ptx::new(&*ptx));
+        ensure!(problems.is_empty(), "{}", problems.join("\n"));
+        write(&file, &ptx)?;
+    }
+    Ok(file)
+}
+
+/// Replaces a file in one step.
+pub(crate) fn write(file: &Path, text: &str) -> Result<()> {
+    let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    std::fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
+    let temporary = tempfile::NamedTempFile::new_in(folder).with_context(|| folder.display().to_string())?;
+    std::fs::write(temporary.path(), text)?;
+    set_readable(temporary.path())?;
+    temporary.persist(file).with_context(|| file.display().to_string())?;
+    Ok(())
+}
+
+/// Temporary files are private; what replaces a source file is not.
+#[cfg(unix)]
+fn set_readable(file: &Path) -> Result<()> {
+    use std::os::unix::fs::PermissionsExt;
+    Ok(std::fs::set_permissions(file, std::fs::Permissions::from_mode(0o644))?)
+}
+
+#[cfg(not(unix))]
+fn set_readable(_: &Path) -> Result<()> {
+    Ok(())
+}

@@ -1,0 +1,53 @@
+//! What a change must pass.
+
+use crate::build;
+use anyhow::{Context, Result, ensure};
+use busload::ptx::Ptx;
+use std::process::Command;
+
+/// Runs cargo.
+pub(crate) fn cargo(arguments: &[&str]) -> Result<()> {
+    cargo_with(arguments, &[])
+}
+
+fn cargo_with(arguments: &[&str], environment: &[(&str, &str)]) -> Result<()> {
+    eprintln!("$ cargo {}", arguments.join(" "));
+    let status =
+        Command::new("cargo").args(arguments).envs(environment.iter().copied()).status().context("running cargo")?;
+    ensure!(status.success(), "`cargo {}` failed", arguments.join(" "));
+    Ok(())
+}
+
+/// All tests; says if the committed PTX is stale, which whoever edits a kernel without rust-src cannot help.
+pub(crate) fn test() -> Result<bool> {
+    cargo(&["test", "--release", "--workspace"])?;
+    if !is_fresh()? {
+        eprintln!("warning: {} was built from other sources: run `cargo xtask ptx`", build::COMMITTED);
+    }
+    Ok(true)
+}
+
+/// Everything.
+pub(crate) fn ci() -> Result<bool> {
+    cargo(&["fmt", "--all", "--check"])?;
+    cargo(&["clippy", "--workspace", "--all-targets", "--", "--deny", "warnings"])?;
+    // Without the GPU, as another crate may want the simulator.
+    cargo(&["clippy", "--package", "busload", "--no-default-features", "--", "--deny", "warnings"])?;
+    cargo_with(
+        &["doc", "--workspace", "--no-deps", "--document-private-items"],
+        &[("RUSTDOCFLAGS", "--deny warnings")],
+    )?;
+    test()?;
+    ensure!(is_fresh()?, "{} was built from other sources: run `cargo xtask ptx` and commit it", build::COMMITTED);
+    if build::has_rust_src() {
+        cargo(&["xtask", "ptx", "--check"])?;
+    } else {
+        eprintln!("warning: {} was not rebuilt: {}", build::COMMITTED, build::RUST_SRC);
+    }
+    Ok(true)
+}
+
+fn is_fresh() -> Result<bool> {
+    let committed = std::fs::read_to_string(build::COMMITTED).with_context(|| build::COMMITTED.to_owned())?;
+    Ok(Ptx::new(committed).header("source-hash") == Some(build::source_hash()?.as_str()))
+}

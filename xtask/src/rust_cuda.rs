@@ -1,0 +1,195 @@
+//! Drives rust-cuda's toolchain: a nightly with rustc-dev, LLVM 7, libNVVM, and `gpu/nvvm`, a workspace of its own.
+
+use crate::build::output;
+use anyhow::{Context, Result, ensure};
+use busload::cli::Usage;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// The toolchain that the pinned revision of rust-cuda is written for: see gpu/nvvm/rust-toolchain.toml.
+pub(crate) const TOOLCHAIN: &str = "nightly-2026-04-02";
+
+/// The pinned revision: see gpu/nvvm/Cargo.toml.
+const REVISION: &str = "946c91f080770f30d42d7c706ac8185969274073";
+
+/// Where rust-cuda looks for the CUDA toolkit.
+const CUDA_VARIABLES: [&str; 3] = ["CUDA_PATH", "CUDA_ROOT", "CUDA_TOOLKIT_ROOT_DIR"];
+const CUDA_FOLDERS: [&str; 3] = ["/usr/lib/cuda", "/usr/local/cuda", "/opt/cuda"];
+
+/// What this machine lacks to build with rust-cuda, each with the way to get it; nothing if it has it all.
+pub(crate) fn missing(toolchain: &str) -> Vec<String> {
+    let mut missing = Vec::new();
+    match output(Command::new("rustup").args(["component", "list", "--installed", "--toolchain", toolchain])) {
+        Ok(installed) => {
+            for component in ["rust-src", "rustc-dev", "llvm-tools"] {
+                if !installed.lines().any(|line| line.starts_with(component)) {
+                    missing.push(format!(
+                        "the component {component}: run `rustup component add --toolchain {toolchain} {component}`"
+                    ));
+                }
+            }
+        }
+        Err(_) => missing.push(format!(
+            "the toolchain {toolchain}: run `rustup toolchain install {toolchain} --component rust-src,rustc-dev,llvm-tools`"
+        )),
+    }
+    let llvm_config = std::env::var("LLVM_CONFIG").unwrap_or_else(|_| "llvm-config".to_owned());
+    match output(Command::new(&llvm_config).arg("--version")) {
+        Ok(version) if version.starts_with("7.") => {}
+        Ok(version) => missing.push(format!(
+            "LLVM 7: {llvm_config} is that of LLVM {}; set LLVM_CONFIG to the llvm-config of LLVM 7",
+            version.trim()
+        )),
+        Err(_) => missing.push(format!("LLVM 7: {llvm_config} does not run; set LLVM_CONFIG to its llvm-config")),
+    }
+    match cuda_root() {
+        Some(root) => {
+            for file in ["nvvm/include/nvvm.h", "nvvm/lib64/libnvvm.so", "nvvm/libdevice/libdevice.10.bc"] {
+                if !root.join(file).exists() {
+                    missing.push(format!("libNVVM: {} has no {file}; install the whole CUDA toolkit", root.display()));
+                }
+            }
+        }
+        None => missing
+            .push(format!("libNVVM: no CUDA toolkit in {}; set CUDA_PATH to its folder", CUDA_FOLDERS.join(", "))),
+    }
+    if !has_libclang() {
+        missing.push("libclang: install it (Debian's package libclang-dev), or set LIBCLANG_PATH to its folder".into());
+    }
+    missing
+}
+
+fn cuda_root() -> Option<PathBuf> {
+    let named = CUDA_VARIABLES.into_iter().filter_map(std::env::var_os).map(PathBuf::from);
+    named.chain(CUDA_FOLDERS.map(PathBuf::from)).find(|root| root.join("include/cuda.h").is_file())
+}
+
+fn has_libclang() -> bool {
+    let is_libclang = |path: &Path| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        name.starts_with("libclang.so") || name.starts_with("libclang-")
+    };
+    let holds = |folder: &Path| {
+        folder.read_dir().is_ok_and(|entries| entries.flatten().any(|entry| is_libclang(&entry.path())))
+    };
+    if let Some(path) = std::env::var_os("LIBCLANG_PATH").map(PathBuf::from) {
+        return is_libclang(&path) || holds(&path);
+    }
+    let mut folders: Vec<PathBuf> =
+        ["/usr/lib", "/usr/lib64", "/usr/local/lib", "/usr/lib/x86_64-linux-gnu"].map(Into::into).into();
+    let versions = Path::new("/usr/lib").read_dir().into_iter().flatten().flatten().map(|entry| entry.path());
+    folders.extend(versions.filter(|path| path.to_string_lossy().contains("/llvm")).map(|path| path.join("lib")));
+    folders.iter().any(|folder| holds(folder))
+}
+
+/// Compiler, flags, and the PTX by rust-cuda: of the pinned revision, or of a checkout.
+pub(crate) fn build(toolchain: &str, checkout: Option<&Path>, arch: &str) -> Result<(String, String, String)> {
+    let missing = missing(toolchain);
+    if !missing.is_empty() {
+        return Err(Usage(anyhow::anyhow!(
+            "this machine cannot build with rust-cuda; it lacks\n  {}",
+            missing.join("\n  ")
+        ))
+        .into());
+    }
+    let root = cuda_root().context("the CUDA toolkit")?;
+    let root_folder = crate::root();
+    let target = root_folder.join(if checkout.is_some() { "target/nvvm-checkout" } else { "target/nvvm" });
+    // Cargo does not see that the back end, or libNVVM, has changed.
+    let kernels = target.join("nvptx64-nvidia-cuda");
+    if kernels.exists() {
+        std::fs::remove_dir_all(&kernels).with_context(|| kernels.display().to_string())?;
+    }
+    std::fs::create_dir_all(&target).with_context(|| target.display().to_string())?;
+    let ptx = target.join("busload.ptx");
+    let extra = match checkout {
+        None => vec!["--locked".to_owned()],
+        Some(path) => patches(path)?,
+    };
+    let lock = Lock::keep(root_folder.join("gpu/nvvm/Cargo.lock"))?;
+    let mut cargo = Command::new("rustup");
+    cargo.current_dir(root_folder.join("gpu/nvvm")).args(["run", toolchain, "cargo", "run", "--release"]).args(&extra);
+    cargo.args(["--package", "busload-nvvm-builder", "--"]).arg(&ptx).arg(arch.replace("sm_", "compute_")).args(&extra);
+    // The cargo that runs this program tells its children of a toolchain and of settings that are not rust-cuda's.
+    for variable in [
+        "CARGO",
+        "RUSTC",
+        "RUSTDOC",
+        "RUSTUP_TOOLCHAIN",
+        "RUSTFLAGS",
+        "CARGO_ENCODED_RUSTFLAGS",
+        "CARGO_BUILD_TARGET",
+        "OUT_DIR",
+        "PROFILE",
+        "TARGET",
+        "HOST",
+        "CARGO_WORKSPACE_DIR",
+        "CARGO_WORKSPACE_ROOT",
+        "USE_PREBUILT_LLVM",
+    ] {
+        cargo.env_remove(variable);
+    }
+    let mut libraries = root.join("nvvm/lib64").into_os_string();
+    if let Some(others) = std::env::var_os("LD_LIBRARY_PATH") {
+        libraries.push(":");
+        libraries.push(others);
+    }
+    cargo.env("CARGO_TARGET_DIR", &target).env("LD_LIBRARY_PATH", libraries).env("CUDA_PATH", &root);
+    let status = cargo.status().context("running rustup")?;
+    drop(lock);
+    ensure!(status.success(), "rust-cuda did not build the kernels");
+    let text = std::fs::read_to_string(&ptx).with_context(|| ptx.display().to_string())?;
+    let rustc =
+        output(Command::new("rustup").args(["run", toolchain, "rustc", "--version"]).env_remove("RUSTUP_TOOLCHAIN"))?;
+    let nvvm = text
+        .lines()
+        .find_map(|line| line.strip_prefix("// Cuda compilation tools, "))
+        .unwrap_or("of an unknown release");
+    let source = checkout.map_or_else(|| REVISION.to_owned(), |path| path.display().to_string());
+    let compiler = format!("{}, rust-cuda {source}, libNVVM {nvvm}", rustc.trim());
+    let flags = "no FMA contraction, no flush to zero, exact division and square root".to_owned();
+    Ok((compiler, flags, text))
+}
+
+/// The options by which cargo takes rust-cuda's crates from a checkout.
+fn patches(checkout: &Path) -> Result<Vec<String>> {
+    let path = checkout.canonicalize().with_context(|| format!("--rust-cuda {}", checkout.display()))?;
+    let mut options = Vec::new();
+    for name in ["cuda_std", "cuda_builder"] {
+        let folder = path.join("crates").join(name);
+        if !folder.join("Cargo.toml").is_file() {
+            return Err(Usage(anyhow::anyhow!(
+                "--rust-cuda {}: no checkout of rust-cuda, it has no crates/{name}",
+                checkout.display()
+            ))
+            .into());
+        }
+        let patch =
+            format!(r#"patch."https://github.com/Rust-GPU/rust-cuda".{name}.path={:?}"#, folder.display().to_string());
+        options.extend(["--config".to_owned(), patch]);
+    }
+    Ok(options)
+}
+
+/// Puts a lock file back as it was: a checkout's crates would stay in it.
+struct Lock {
+    file: PathBuf,
+    text: Vec<u8>,
+}
+
+impl Lock {
+    fn keep(file: PathBuf) -> Result<Self> {
+        let text = std::fs::read(&file).with_context(|| file.display().to_string())?;
+        Ok(Self { file, text })
+    }
+}
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        if std::fs::read(&self.file).is_ok_and(|now| now != self.text)
+            && let Err(error) = std::fs::write(&self.file, &self.text)
+        {
+            eprintln!("warning: {} could not be put back: {error}", self.file.display());
+        }
+    }
+}
