@@ -84,7 +84,7 @@ impl Runner {
             }
         }
         if !self.context().stopped {
-            self.context().merge(warp);
+            self.context().count(warp);
         }
     }
 
@@ -261,7 +261,7 @@ impl Runner {
     /// Drops the threads that will not run again.
     fn abandon(&mut self) {
         self.threads.iter_mut().filter_map(Option::take).for_each(discard);
-        self.context().clear_logs();
+        self.context().forget();
     }
 }
 

@@ -6,8 +6,8 @@
 
 use super::banks;
 use super::finding::{Finding, Kind, Position};
-use super::memory::OFFSET_BITS;
-use super::requests::{Entry, Merger, OpenGrouping, Site};
+use super::memory::{Element, OFFSET_BITS};
+use super::requests::{OpenGrouping, Requests, Site};
 use super::shared::{Epoch, SharedMemory};
 use super::{Job, Pulse, coalesce};
 use corosensei::Yielder;
@@ -133,9 +133,8 @@ pub(super) struct Context {
     coordinates: [[u32; 3]; 4],
     /// How manieth block of the run this is.
     turn: u64,
-    /// The logs of the warp that is running.
-    logs: [Vec<Entry>; 32],
-    merger: Merger,
+    /// What the warp that is running has asked for.
+    requests: Requests,
     shared: SharedMemory,
     block_epoch: u32,
     barriers: u64,
@@ -168,8 +167,7 @@ impl Context {
             loops: Loops::default(),
             coordinates: [[0; 3], [0; 3], job.plan.launch.block, job.plan.launch.grid],
             turn: 0,
-            logs: [const { Vec::new() }; 32],
-            merger: Merger::default(),
+            requests: Requests::default(),
             shared: SharedMemory::new(job.plan.launch.shared_bytes),
             block_epoch: 0,
             barriers: 0,
@@ -194,9 +192,9 @@ impl Context {
         context.pulse.thread.load(Relaxed) != 0
     }
 
-    /// Forgets what the lanes of an abandoned block logged.
-    pub(super) fn clear_logs(&mut self) {
-        self.logs.iter_mut().for_each(Vec::clear);
+    /// Forgets what the lanes of an abandoned block asked for.
+    pub(super) fn forget(&mut self) {
+        self.requests.clear();
     }
 
     /// Begins block number `block` of the grid, the `turn`-th of the run.
@@ -274,12 +272,12 @@ impl Context {
         }
     }
 
-    /// Merges the logs of a warp whose lanes have come together, and counts its requests.
-    pub(super) fn merge(&mut self, warp: usize) {
-        let mut merger = std::mem::take(&mut self.merger);
-        let mut logs = std::mem::take(&mut self.logs);
+    /// Counts the requests of a warp whose lanes have come together.
+    pub(super) fn count(&mut self, warp: usize) {
         let block_idx = self.block_idx();
-        let merged = merger.merge(&mut logs, |request| {
+        let epoch = Epoch { block: self.block_epoch, warp: self.warp_epochs[warp] };
+        let mut races = Vec::new();
+        for request in self.requests.iter() {
             let (site, width) = (request.site, request.site.width());
             let lanes = u64::from(request.mask.count_ones());
             let first = request.addresses[request.mask.trailing_zeros() as usize];
@@ -297,37 +295,24 @@ impl Context {
                     Region::Buffer((first >> OFFSET_BITS) as usize - 1)
                 }
                 Space::Shared => {
-                    counts.wavefronts = banks::wavefronts(request.addresses, request.mask, width);
+                    counts.wavefronts = banks::wavefronts(&request.addresses, request.mask, width);
                     counts.wavefronts_ideal = banks::ideal_wavefronts(counts.wavefronts, lanes, width);
-                    let epoch = Epoch { block: self.block_epoch, warp: self.warp_epochs[warp] };
                     if let Some(race) = self.shared.touch(request, 32 * warp as u32, epoch) {
                         let block = self.job.plan.launch.block;
-                        let finding = race.finding(&self.shared, site, block_idx, |thread| thread_idx(block, thread));
-                        self.record(finding);
+                        races.push(race.finding(&self.shared, site, block_idx, |thread| thread_idx(block, thread)));
                     }
                     Region::Shared(self.shared.name(first).0)
                 }
             };
             *self.counts.entry((site, region)).or_default() += counts;
-        });
-        self.merger = merger;
-        self.logs = logs;
-        if let Err(OpenGrouping { site, lane }) = merged {
-            self.find(
-                32 * warp + lane,
-                Kind::OpenGrouping,
-                Some(site.at().into()),
-                None,
-                "a lane comes by this access twice in one iteration, so its requests cannot be told apart: run the loop \
-                 around it through `steps`, `each` or `unroll!`, or mark the function it stands in `#[track_caller]`"
-                    .into(),
-            );
         }
+        self.requests.clear();
+        races.into_iter().for_each(|race| self.record(race));
     }
 
     /// All lanes of the warp have met: what they did before is ordered before what they do next.
     pub(super) fn meet(&mut self, warp: usize) {
-        self.merge(warp);
+        self.count(warp);
         self.count_barrier();
         self.warp_epochs[warp] += 1;
     }
@@ -399,15 +384,7 @@ impl Context {
                     match access.op {
                         Op::Load(_) => element.load(width, value),
                         Op::Store => element.store(width, value),
-                        Op::AtomicAdd(number) => {
-                            self.job.turns.wait_for(self.turn);
-                            let (mut old, mut sum) = (0u64, 0u64);
-                            element.load(width, (&raw mut old).cast());
-                            ptr::copy_nonoverlapping(value, (&raw mut sum).cast(), width);
-                            sum = add(number, old, sum);
-                            element.store(width, (&raw const sum).cast());
-                            ptr::copy_nonoverlapping((&raw const old).cast(), value, width);
-                        }
+                        Op::AtomicAdd(number) => self.atomic_add(number, &element, width, value),
                     }
                 }
                 element.address
@@ -427,8 +404,25 @@ impl Context {
                 offset
             }
         };
-        self.logs[self.current % 32].push(Entry { site, path: self.loops.path, address });
-        Ok(())
+        self.requests.add(self.current % 32, site, self.loops.path, address).map_err(open_grouping)
+    }
+
+    /// Adds `value` to an element, and leaves the old value in its place.
+    ///
+    /// # Safety
+    /// As [`Element::store`].
+    #[inline(never)]
+    unsafe fn atomic_add(&self, number: Number, element: &Element<'_>, width: usize, value: *mut u8) {
+        self.job.turns.wait_for(self.turn);
+        let (mut old, mut addend) = (0u64, 0u64);
+        // SAFETY: the caller's promise; no value is wider than 8 bytes.
+        unsafe {
+            element.load(width, (&raw mut old).cast());
+            ptr::copy_nonoverlapping(value, (&raw mut addend).cast(), width);
+            let sum = add(number, old, addend);
+            element.store(width, (&raw const sum).cast());
+            ptr::copy_nonoverlapping((&raw const old).cast(), value, width);
+        }
     }
 
     #[cold]
@@ -469,6 +463,13 @@ pub(super) fn thread_idx([width, height, _]: [u32; 3], thread: u32) -> [u32; 3] 
 #[inline(always)]
 fn check_alignment(address: u64, width: usize) -> Result<(), Stop> {
     if address & (width as u64 - 1) == 0 { Ok(()) } else { Err(misaligned(address, width)) }
+}
+
+#[cold]
+fn open_grouping(_: OpenGrouping) -> Stop {
+    let detail = "a lane comes by this access twice in one iteration, so its requests cannot be told apart: run the loop \
+                  around it through `steps`, `each` or `unroll!`, or mark the function it stands in `#[track_caller]`";
+    Stop::new(Kind::OpenGrouping, detail.into())
 }
 
 #[cold]

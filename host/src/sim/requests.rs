@@ -1,24 +1,13 @@
 //! From what each lane did to what the warp asked for: requests.
 //!
-//! A lane logs its accesses as it runs. When the lanes of a warp have come together again (at a barrier, a shuffle of
-//! all, the end), the logs are merged: the lanes at the same source position in the same iteration of every enclosing
-//! loop make one request. Lanes mostly log the same sequence, so the logs are first read side by side, row by row; from the
-//! first row on where they differ, what is left is put together by key.
+//! The lanes at the same source position in the same iteration of every enclosing loop make one request. They run one
+//! after another, so a request is complete when all lanes of the warp have come together again: at a barrier, a shuffle
+//! of all, the end.
 
 use gpu::device::host::{Access, Op, Space};
 use gpu::suite::Operation;
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 use std::panic::Location;
-
-/// An access as logged by a lane.
-#[derive(Clone, Copy)]
-pub(super) struct Entry {
-    pub(super) site: Site,
-    /// Which iteration of which loops, as a hash.
-    pub(super) path: u64,
-    /// A simulated global address, or an offset in shared memory.
-    pub(super) address: u64,
-}
 
 /// A source position with what it does, in one word: the position's address, which leaves 16 bits free.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
@@ -60,94 +49,73 @@ impl Site {
 }
 
 /// One warp instruction: the lanes in `mask` access `addresses`.
-pub(super) struct Request<'a> {
+pub(super) struct Request {
     pub(super) site: Site,
+    /// Which iteration of which loops, as a hash.
+    path: u64,
     pub(super) mask: u32,
-    pub(super) addresses: &'a [u64; 32],
+    /// Simulated global addresses, or offsets in shared memory; those of lanes not in `mask` mean nothing.
+    pub(super) addresses: [u64; 32],
 }
 
-/// Merges logs; keeps its tables between merges.
+/// The requests of a warp since its lanes were last together.
+///
+/// Lanes run one after another, mostly through the same accesses in the same order, so each lane looks first where its
+/// last access says the next one stands, and only then by site and path.
 #[derive(Default)]
-pub(super) struct Merger {
-    seen: FxHashSet<(Site, u64)>,
-    groups: Vec<(Site, u32, [u64; 32])>,
+pub(super) struct Requests {
+    /// Those in use come first; the rest is kept to be used again.
+    requests: Vec<Request>,
+    used: usize,
     by_key: FxHashMap<(Site, u64), usize>,
+    /// Where each lane's next access is expected.
+    next: [usize; 32],
 }
 
-/// A lane passed the site twice in one iteration.
-pub(super) struct OpenGrouping {
-    pub(super) site: Site,
-    pub(super) lane: usize,
-}
+/// A lane came by an access twice in one iteration.
+pub(super) struct OpenGrouping;
 
-impl Merger {
-    /// Merges the logs of a warp's lanes, empties them, and hands each request to `request`.
-    pub(super) fn merge(
-        &mut self,
-        logs: &mut [Vec<Entry>; 32],
-        mut request: impl FnMut(&Request<'_>),
-    ) -> Result<(), OpenGrouping> {
-        self.seen.clear();
-        let aligned = self.merge_rows(logs, &mut request);
-        let merged = aligned.and_then(|row| self.merge_rest(logs, row, &mut request));
-        logs.iter_mut().for_each(Vec::clear);
-        merged
-    }
-
-    /// Merges row by row as long as the lanes agree; returns the first row on which they do not.
-    fn merge_rows(
-        &mut self,
-        logs: &[Vec<Entry>; 32],
-        request: &mut impl FnMut(&Request<'_>),
-    ) -> Result<usize, OpenGrouping> {
-        let longest = logs.iter().map(Vec::len).max().unwrap_or(0);
-        let mut addresses = [0; 32];
-        for row in 0..longest {
-            let first = logs.iter().find_map(|log| log.get(row)).expect("the longest log has this row");
-            let mut mask = 0u32;
-            for (lane, log) in logs.iter().enumerate() {
-                let Some(entry) = log.get(row) else { continue };
-                if entry.site != first.site || entry.path != first.path {
-                    return Ok(row);
-                }
-                addresses[lane] = entry.address;
-                mask |= 1 << lane;
-            }
-            if !self.seen.insert((first.site, first.path)) {
-                return Err(OpenGrouping { site: first.site, lane: mask.trailing_zeros() as usize });
-            }
-            request(&Request { site: first.site, mask, addresses: &addresses });
+impl Requests {
+    /// Adds the access of a lane.
+    #[inline(always)]
+    pub(super) fn add(&mut self, lane: usize, site: Site, path: u64, address: u64) -> Result<(), OpenGrouping> {
+        let expected = self.next[lane];
+        let place = match self.requests.get(expected) {
+            Some(request) if expected < self.used && request.site == site && request.path == path => expected,
+            _ => self.find(site, path),
+        };
+        let request = &mut self.requests[place];
+        if request.mask >> lane & 1 == 1 {
+            return Err(OpenGrouping);
         }
-        Ok(longest)
-    }
-
-    /// Merges everything from `row` on by key.
-    fn merge_rest(
-        &mut self,
-        logs: &[Vec<Entry>; 32],
-        row: usize,
-        request: &mut impl FnMut(&Request<'_>),
-    ) -> Result<(), OpenGrouping> {
-        self.groups.clear();
-        self.by_key.clear();
-        for (lane, log) in logs.iter().enumerate() {
-            for entry in log.get(row..).unwrap_or_default() {
-                let key = (entry.site, entry.path);
-                let group = *self.by_key.entry(key).or_insert_with(|| {
-                    self.groups.push((entry.site, 0, [0; 32]));
-                    self.groups.len() - 1
-                });
-                let (site, mask, addresses) = &mut self.groups[group];
-                if *mask >> lane & 1 == 1 || self.seen.contains(&key) {
-                    return Err(OpenGrouping { site: *site, lane });
-                }
-                *mask |= 1 << lane;
-                addresses[lane] = entry.address;
-            }
-        }
-        for (site, mask, addresses) in &self.groups {
-            request(&Request { site: *site, mask: *mask, addresses });
-        }
+        request.mask |= 1 << lane;
+        request.addresses[lane] = address;
+        self.next[lane] = place + 1;
         Ok(())
+    }
+
+    /// The request of this site and path, a new one if no lane has come by before.
+    #[inline(never)]
+    fn find(&mut self, site: Site, path: u64) -> usize {
+        *self.by_key.entry((site, path)).or_insert_with(|| {
+            match self.requests.get_mut(self.used) {
+                Some(request) => (request.site, request.path, request.mask) = (site, path, 0),
+                None => self.requests.push(Request { site, path, mask: 0, addresses: [0; 32] }),
+            }
+            self.used += 1;
+            self.used - 1
+        })
+    }
+
+    /// The requests so far, in the order in which they were first met.
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Request> {
+        self.requests[..self.used].iter()
+    }
+
+    /// The lanes are together: their next accesses make new requests.
+    pub(super) fn clear(&mut self) {
+        self.used = 0;
+        self.by_key.clear();
+        self.next = [0; 32];
     }
 }

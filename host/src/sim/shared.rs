@@ -181,11 +181,15 @@ impl SharedMemory {
         let range = offset as usize..offset as usize + width;
         // SAFETY: the range lies in the memory.
         unsafe { copy(value, self.bytes.as_mut_ptr().cast::<u8>().add(range.start), width) };
-        self.written[range].fill(true);
+        match &mut self.written[range] {
+            // One store for a word, not a call.
+            [a, b, c, d] => (*a, *b, *c, *d) = (true, true, true, true),
+            bytes => bytes.fill(true),
+        }
     }
 
     /// Enters a request into the record; returns the first race it takes part in.
-    pub(super) fn touch(&mut self, request: &Request<'_>, first_thread: u32, epoch: Epoch) -> Option<Race> {
+    pub(super) fn touch(&mut self, request: &Request, first_thread: u32, epoch: Epoch) -> Option<Race> {
         let mut race = None;
         let width = request.site.width() as u32;
         if width < 1 << self.cell_shift {
