@@ -583,6 +583,7 @@ impl Progression {
 /// `n` items handled by full warps and one last, partial warp: the counts of a warp given its index and its lanes,
 /// where every full warp costs the same.
 pub fn warps(n: u64, warp: impl Fn(u64, u64) -> Counts) -> Counts {
+    let full = if n < 32 { Counts::default() } else { warp(0, 32) * (n / 32) };
     let rest = if n.is_multiple_of(32) { Counts::default() } else { warp(n / 32, n % 32) };
-    warp(0, 32) * (n / 32) + rest
+    full + rest
 }

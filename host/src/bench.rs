@@ -182,6 +182,13 @@ pub fn on_gpu(gpu: &Gpu, run: &Run, samples: Option<Samples>, copy_gbps: Option<
     OnGpu { record, lost }
 }
 
+/// The record of a run that did not take place.
+pub fn not_run(run: &Run, why: String) -> Record {
+    let mut record = record(run, "gpu");
+    record.error = error("not run", why);
+    record
+}
+
 enum Failure {
     Wrong(Mismatch),
     Run(RunError),

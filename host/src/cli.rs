@@ -51,14 +51,7 @@ pub fn command() -> Command {
                         .value_parser(value_parser!(u32).range(1..=100_000))
                         .default_value("30"),
                 )
-                .arg(
-                    Arg::new("resume")
-                        .long("resume")
-                        .value_name("N")
-                        .hide(true)
-                        .value_parser(value_parser!(usize))
-                        .help("Run the cases from the N-th on, as a child process after a launch failed"),
-                ),
+                .arg(resume()),
         )
         .subcommand(selection(
             Command::new("simulate").about("Run kernels on the CPU and count what they ask of the memory system"),
@@ -70,7 +63,8 @@ pub fn command() -> Command {
                 ),
             )
             .arg(on())
-            .arg(ptx()),
+            .arg(ptx())
+            .arg(resume()),
         )
         .subcommand(
             Command::new("list")
@@ -81,6 +75,11 @@ pub fn command() -> Command {
             Command::new("doctor").about("Say what this machine can do, and what is missing for the rest").arg(ptx()),
         )
         .subcommand(Command::new("ptx").about("Print the PTX that this program holds"))
+}
+
+/// For the child process that goes on after a launch has failed.
+fn resume() -> Arg {
+    Arg::new("resume").long("resume").value_name("N").hide(true).value_parser(value_parser!(usize))
 }
 
 fn on() -> Arg {
@@ -367,6 +366,8 @@ fn bench(matches: &ArgMatches) -> Result<bool> {
         On::Gpu => Gpu::open(ptx.text()).map_err(|error| Usage(anyhow::Error::new(error).context("--on gpu")))?,
         On::Auto => match Gpu::open(ptx.text()) {
             Ok(gpu) => gpu,
+            // Whoever names a PTX wants it launched.
+            Err(error) if matches.contains_id("ptx") && !error.means_none() => return Err(error.into()),
             Err(error) => {
                 let first = format!("Simulated: nothing was timed, since there is no GPU to use ({error}).");
                 return simulate(matches, "bench", Some(&first));
@@ -392,27 +393,29 @@ fn bench(matches: &ArgMatches) -> Result<bool> {
 fn verify(matches: &ArgMatches) -> Result<bool> {
     let ptx = load_ptx(matches)?;
     let on = chosen_machine(matches);
-    let gpu = match (on, Gpu::open(ptx.text())) {
-        (On::Sim, _) => None,
-        (_, Ok(gpu)) => Some(gpu),
-        (On::Gpu, Err(error)) => return Err(Usage(anyhow::Error::new(error).context("--on gpu")).into()),
-        (On::Auto, Err(error)) => {
-            eprintln!("Verified in the simulator alone, since there is no GPU to use ({error}).");
-            None
-        }
+    let gpu = match on {
+        On::Sim => None,
+        On::Gpu => Some(Gpu::open(ptx.text()).map_err(|error| Usage(anyhow::Error::new(error).context("--on gpu")))?),
+        On::Auto => Gpu::open(ptx.text())
+            .inspect_err(|error| {
+                eprintln!("Verified in the simulator alone, since there is no GPU to use ({error}).");
+            })
+            .ok(),
     };
+    let child = matches.get_one::<usize>("resume").copied();
     let machine = gpu.as_ref().map_or_else(Machine::simulator, |gpu| Machine::gpu(gpu.facts()));
-    let simulated = match on {
-        On::Gpu => Vec::new(),
-        On::Auto | On::Sim => runs(matches, Sizes::Simulator, Machine::simulator().sm_count)?,
+    let simulated = match (on, child) {
+        (On::Gpu, _) | (_, Some(_)) => Vec::new(),
+        (On::Auto | On::Sim, None) => runs(matches, Sizes::Simulator, Machine::simulator().sm_count)?,
     };
     // The same cases on both machines: the GPU's defaults are for measuring.
-    let measured =
-        gpu.as_ref().map(|gpu| runs(matches, Sizes::Simulator, gpu.facts().sm_count)).transpose()?.unwrap_or_default();
-    let mut output = Output::new("verify", machine, &ptx, json(matches)?, simulated.len() + measured.len());
+    let on_gpu_too = gpu.as_ref().map(|gpu| runs(matches, Sizes::Simulator, gpu.facts().sm_count));
+    let on_gpu_too = on_gpu_too.transpose()?.unwrap_or_default();
+    let json = if child.is_some() { Some(Json::StandardOutput) } else { json(matches)? };
+    let mut output = Output::new("verify", machine, &ptx, json, simulated.len() + on_gpu_too.len());
     simulate_all(&simulated, &simulator_options(matches), &mut output)?;
     if let Some(gpu) = &gpu {
-        on_gpu(gpu, measured, 0, None, &mut output)?;
+        on_gpu(gpu, on_gpu_too, child.unwrap_or(0), None, &mut output)?;
     }
     output.finish()
 }
@@ -442,7 +445,10 @@ fn on_gpu(gpu: &Gpu, runs: Vec<Run>, first: usize, samples: Option<Samples>, out
         let bench::OnGpu { record, lost } = bench::on_gpu(gpu, run, samples, copy_gbps);
         output.push(record)?;
         if lost && i + 1 < runs.len() {
-            for record in rest(i + 1)? {
+            let records = rest(i + 1).unwrap_or_else(|error| {
+                runs[i + 1..].iter().map(|run| bench::not_run(run, format!("{error:#}"))).collect()
+            });
+            for record in records {
                 output.push(record)?;
             }
             break;
@@ -454,11 +460,12 @@ fn on_gpu(gpu: &Gpu, runs: Vec<Run>, first: usize, samples: Option<Samples>, out
 /// Runs the cases from the `first` on in a new process: a launch failed, and CUDA takes no more calls from this one.
 fn rest(first: usize) -> Result<Vec<Record>> {
     let program = std::env::current_exe().context("the path of this program")?;
+    let ours = |argument: &std::ffi::OsString| argument.to_string_lossy().starts_with("--resume=");
     let mut child = std::process::Command::new(program);
-    child.args(std::env::args_os().skip(1)).arg(format!("--resume={first}"));
-    let output =
-        child.stderr(std::process::Stdio::null()).output().context("running the other cases in a new process")?;
-    let report: Report =
-        serde_json::from_slice(&output.stdout).context("the results of the other cases, from a new process")?;
-    Ok(report.results)
+    child.args(std::env::args_os().skip(1).filter(|argument| !ours(argument))).arg(format!("--resume={first}"));
+    let output = child.output().context("running the other cases in a new process")?;
+    serde_json::from_slice(&output.stdout).map(|report: Report| report.results).map_err(|_| {
+        let said = String::from_utf8_lossy(&output.stderr);
+        anyhow::anyhow!("the other cases did not run in a new process: {}", said.trim())
+    })
 }

@@ -48,16 +48,20 @@ pub fn findings(ptx: &Ptx) -> Vec<Finding> {
         Err(error) => Finding::new("GPU", false, error.to_string()),
     };
     let header = |name| ptx.header(name).unwrap_or("unknown");
-    let detail = format!(
+    let mut detail = format!(
         "{} kernels for {}, by the back end {}, {}",
         ptx.entries().len(),
         ptx.target().unwrap_or("an unknown target"),
         header("backend"),
         header("compiler")
     );
+    let violations = ptx.violations();
+    for violation in &violations {
+        detail.push_str(&format!("\n{violation}"));
+    }
     vec![
         Finding::new("simulator", true, format!("always there; {threads} threads")),
         gpu,
-        Finding::new("PTX in this program", !ptx.entries().is_empty(), detail),
+        Finding::new("PTX", violations.is_empty() && !ptx.entries().is_empty(), detail),
     ]
 }

@@ -2,6 +2,7 @@
 
 use gpu::device::host::Kernel;
 use gpu::suite::{Buffer, Plan};
+use std::convert::Infallible;
 
 /// Why no GPU can be opened.
 #[derive(Clone, Debug, thiserror::Error)]
@@ -17,17 +18,18 @@ impl GpuError {
 
 /// Why a case cannot be run; never made.
 #[derive(Clone, Debug, thiserror::Error)]
-pub enum RunError {}
+#[error(transparent)]
+pub struct RunError(Infallible);
 
 impl RunError {
     /// Whether nothing can run on a GPU any more until a new process begins.
     pub fn is_final(&self) -> bool {
-        match *self {}
+        match self.0 {}
     }
 
     /// What kind of error it is, for reports.
     pub fn kind(&self) -> &'static str {
-        match *self {}
+        match self.0 {}
     }
 }
 

@@ -6,6 +6,7 @@
 mod build;
 mod check;
 mod rust_cuda;
+mod stats;
 
 use anyhow::{Context, Result};
 use build::{Backend, Target};
@@ -89,6 +90,12 @@ fn ptx_command() -> Command {
                 .help("Build, compare with the committed build, and write nothing"),
         )
         .arg(
+            Arg::new("stats")
+                .long("stats")
+                .action(ArgAction::SetTrue)
+                .help("Print registers, shared memory, spills and access widths of each kernel, by ptxas"),
+        )
+        .arg(
             Arg::new("toolchain")
                 .long("toolchain")
                 .value_name("NAME")
@@ -167,6 +174,12 @@ fn ptx(matches: &ArgMatches) -> Result<bool> {
         _ => Backend::Llvm,
     };
     let target = Target { backend, arch };
+    // The figures of the committed build need no compiler.
+    let committed = matches.get_flag("stats") && target.default_file() == Path::new(build::COMMITTED);
+    if committed && !build::has_rust_src() {
+        print!("{}", stats::table(&Ptx::embedded())?);
+        return Ok(true);
+    }
     let ptx = build::build(&target)?;
     let problems = build::problems(&Ptx::new(&*ptx));
     for problem in &problems {
@@ -174,6 +187,10 @@ fn ptx(matches: &ArgMatches) -> Result<bool> {
     }
     if !problems.is_empty() {
         return Ok(false);
+    }
+    if matches.get_flag("stats") {
+        print!("{}", stats::table(&Ptx::new(ptx))?);
+        return Ok(true);
     }
     if matches.get_flag("check") {
         let committed = std::fs::read_to_string(build::COMMITTED).with_context(|| build::COMMITTED.to_owned())?;

@@ -59,7 +59,7 @@ pub(crate) fn missing(toolchain: &str) -> Vec<String> {
     missing
 }
 
-fn cuda_root() -> Option<PathBuf> {
+pub(crate) fn cuda_root() -> Option<PathBuf> {
     let named = CUDA_VARIABLES.into_iter().filter_map(std::env::var_os).map(PathBuf::from);
     named.chain(CUDA_FOLDERS.map(PathBuf::from)).find(|root| root.join("include/cuda.h").is_file())
 }

@@ -191,7 +191,7 @@ pub enum RunError {
     },
     /// A launch failed on the GPU, and with it CUDA in this process: see [`RunError::is_final`].
     #[error(
-        "the launch failed on the GPU: {error}. CUDA takes no further call from this process: run the other cases in \
+        "the launch failed on the GPU: {error}. CUDA takes no further call from this process, so the other cases run in \
          a new one; `cargo xtask simulate` names the source line of a wild access"
     )]
     Launch {

@@ -12,6 +12,9 @@ pub fn table(records: &[Record]) -> String {
             let rows = if first.on == "gpu" { gpu(&part) } else { simulated(&part) };
             text.push_str(&rows);
             text.push('\n');
+            if first.on != "gpu" {
+                text.push_str("Sectors (32 bytes) and wavefronts: a request, on average; in brackets the ideal.\n");
+            }
         }
     }
     let failed = records.iter().filter_map(|record| Some((record, record.error.as_ref()?)));
@@ -41,7 +44,7 @@ fn new(header: &[&str]) -> Table {
 
 fn gpu(records: &[&Record]) -> String {
     let header =
-        ["kernel", "case", "median ms", "min ms", "spread", "GB/s read+written", "of copy", "of peak", "verified"];
+        ["kernel", "case", "median\nms", "min\nms", "spread", "GB/s\nread+written", "of\ncopy", "of\npeak", "verified"];
     let mut table = new(&header);
     for record in records {
         let time = |show: fn(&Timed) -> String| record.timed.as_ref().map_or_else(|| "-".to_owned(), show);
@@ -64,19 +67,22 @@ fn gpu(records: &[&Record]) -> String {
 }
 
 fn simulated(records: &[&Record]) -> String {
-    let mut table = new(&[
+    let header = [
         "kernel",
         "case",
-        "load sectors/req (ideal)",
-        "store sectors/req (ideal)",
-        "bytes used",
-        "shared load wavefronts/req (ideal)",
-        "shared store wavefronts/req (ideal)",
+        "load\nsectors",
+        "store\nsectors",
+        "bytes\nused",
+        "shared load\nwavefronts",
+        "shared store\nwavefronts",
         "verified",
-    ]);
+    ];
+    let mut table = new(&header);
     for record in records {
         let sites = record.simulated.as_ref().map_or(&[][..], |simulated| &simulated.sites);
-        let of = |space, op: &'static str| sites.iter().filter(move |site| site.space == space && (op.is_empty() || site.op == op));
+        let of = |space, op: &'static str| {
+            sites.iter().filter(move |site| site.space == space && (op.is_empty() || site.op == op))
+        };
         let sectors = |op| per_request(of("global", op), |site| (site.sectors, site.sectors_ideal));
         let wavefronts = |op| per_request(of("shared", op), |site| (site.wavefronts, site.wavefronts_ideal));
         table.add_row([

@@ -384,7 +384,7 @@ impl Context {
                     match access.op {
                         Op::Load(_) => element.load(width, value),
                         Op::Store => element.store(width, value),
-                        Op::AtomicAdd(number) => self.atomic_add(number, &element, width, value),
+                        Op::AtomicAdd(number) => self.atomic_add(number, element, width, value),
                     }
                 }
                 element.address
@@ -412,7 +412,7 @@ impl Context {
     /// # Safety
     /// As [`Element::store`].
     #[inline(never)]
-    unsafe fn atomic_add(&self, number: Number, element: &Element<'_>, width: usize, value: *mut u8) {
+    unsafe fn atomic_add(&self, number: Number, element: Element<'_>, width: usize, value: *mut u8) {
         self.job.turns.wait_for(self.turn);
         let (mut old, mut addend) = (0u64, 0u64);
         // SAFETY: the caller's promise; no value is wider than 8 bytes.

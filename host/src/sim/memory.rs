@@ -62,9 +62,17 @@ impl Memory {
             return None;
         }
         let page = &buffer.pages[(offset / PAGE) as usize];
-        let page = page.get_or_init(|| fill(&self.plan.buffers[number], offset / PAGE));
+        let page = match page.get() {
+            Some(page) => page,
+            None => self.first_touch(number, offset / PAGE),
+        };
         let cell = page.as_ptr().cast::<u8>().wrapping_add((offset % PAGE) as usize);
         Some(Element { address: (base >> OFFSET_BITS << OFFSET_BITS) + offset, cell, memory: PhantomData })
+    }
+
+    #[cold]
+    fn first_touch(&self, buffer: usize, page: u64) -> &Page {
+        self.buffers[buffer].pages[page as usize].get_or_init(|| fill(&self.plan.buffers[buffer], page))
     }
 
     /// The bits of element `i` of a buffer.
@@ -79,6 +87,7 @@ impl Memory {
 }
 
 /// An element of a buffer.
+#[derive(Clone, Copy)]
 pub(super) struct Element<'a> {
     /// Its simulated address.
     pub(super) address: u64,
@@ -92,7 +101,7 @@ impl Element<'_> {
     /// # Safety
     /// It was resolved for `width` and is aligned to it; `value` has room for as many.
     #[inline(always)]
-    pub(super) unsafe fn load(&self, width: usize, value: *mut u8) {
+    pub(super) unsafe fn load(self, width: usize, value: *mut u8) {
         let cell = self.cell;
         // SAFETY: cell and value are `width` bytes, aligned; pages live as long as the memory and are only accessed
         // atomically.
@@ -115,7 +124,7 @@ impl Element<'_> {
     /// # Safety
     /// As [`Element::load`].
     #[inline(always)]
-    pub(super) unsafe fn store(&self, width: usize, value: *const u8) {
+    pub(super) unsafe fn store(self, width: usize, value: *const u8) {
         let cell = self.cell;
         // SAFETY: as in `load`.
         unsafe {

@@ -64,9 +64,7 @@ pub(super) struct Request {
 /// last access says the next one stands, and only then by site and path.
 #[derive(Default)]
 pub(super) struct Requests {
-    /// Those in use come first; the rest is kept to be used again.
     requests: Vec<Request>,
-    used: usize,
     by_key: FxHashMap<(Site, u64), usize>,
     /// Where each lane's next access is expected.
     next: [usize; 32],
@@ -79,43 +77,49 @@ impl Requests {
     /// Adds the access of a lane.
     #[inline(always)]
     pub(super) fn add(&mut self, lane: usize, site: Site, path: u64, address: u64) -> Result<(), OpenGrouping> {
-        let expected = self.next[lane];
-        let place = match self.requests.get(expected) {
-            Some(request) if expected < self.used && request.site == site && request.path == path => expected,
-            _ => self.find(site, path),
-        };
-        let request = &mut self.requests[place];
-        if request.mask >> lane & 1 == 1 {
-            return Err(OpenGrouping);
+        let next = &mut self.next[lane];
+        match self.requests.get_mut(*next) {
+            Some(request) if request.site == site && request.path == path => {
+                *next += 1;
+                request.add(lane, address)
+            }
+            _ => self.add_elsewhere(lane, site, path, address),
         }
-        request.mask |= 1 << lane;
-        request.addresses[lane] = address;
-        self.next[lane] = place + 1;
-        Ok(())
     }
 
-    /// The request of this site and path, a new one if no lane has come by before.
+    /// The same where the lane's last access did not lead: the request of this site and path, a new one if no lane has
+    /// come by before.
     #[inline(never)]
-    fn find(&mut self, site: Site, path: u64) -> usize {
-        *self.by_key.entry((site, path)).or_insert_with(|| {
-            match self.requests.get_mut(self.used) {
-                Some(request) => (request.site, request.path, request.mask) = (site, path, 0),
-                None => self.requests.push(Request { site, path, mask: 0, addresses: [0; 32] }),
-            }
-            self.used += 1;
-            self.used - 1
-        })
+    fn add_elsewhere(&mut self, lane: usize, site: Site, path: u64, address: u64) -> Result<(), OpenGrouping> {
+        let place = *self.by_key.entry((site, path)).or_insert_with(|| {
+            self.requests.push(Request { site, path, mask: 0, addresses: [0; 32] });
+            self.requests.len() - 1
+        });
+        self.next[lane] = place + 1;
+        self.requests[place].add(lane, address)
     }
 
     /// The requests so far, in the order in which they were first met.
     pub(super) fn iter(&self) -> impl Iterator<Item = &Request> {
-        self.requests[..self.used].iter()
+        self.requests.iter()
     }
 
     /// The lanes are together: their next accesses make new requests.
     pub(super) fn clear(&mut self) {
-        self.used = 0;
+        self.requests.clear();
         self.by_key.clear();
         self.next = [0; 32];
+    }
+}
+
+impl Request {
+    #[inline(always)]
+    fn add(&mut self, lane: usize, address: u64) -> Result<(), OpenGrouping> {
+        if self.mask >> lane & 1 == 1 {
+            return Err(OpenGrouping);
+        }
+        self.mask |= 1 << lane;
+        self.addresses[lane] = address;
+        Ok(())
     }
 }

@@ -1,0 +1,32 @@
+//! How many lane accesses a second the simulator carries out, checks and counts, on one core:
+//! `cargo bench --package busload`. The column `items/s` is that number.
+
+use busload::sim::{self, Options};
+use divan::Bencher;
+use divan::counter::ItemsCount;
+use gpu::kernels::FAMILIES;
+use gpu::suite::{Case, Value};
+use std::sync::Arc;
+
+fn main() {
+    divan::main();
+}
+
+#[divan::bench(sample_count = 20, args = ["copy_coalesced", "copy_vec4", "strided_copy", "transpose_naive", "transpose_tiled", "transpose_padded"])]
+fn lane_accesses(bencher: Bencher, kernel: &str) {
+    let entries = FAMILIES.iter().flat_map(|family| family.kernels.iter().map(move |entry| (family, entry)));
+    let (family, entry) =
+        entries.into_iter().find(|(_, entry)| entry.kernel.name == kernel).expect("a kernel of the suite");
+    let value = |name| match name {
+        "elements" => Value::Count(1 << 22),
+        "shape" => Value::Shape(2048, 2048),
+        _ => Value::Count(2),
+    };
+    let values = family.axes.iter().map(|axis| (axis.name, value(axis.name))).collect();
+    let case = Case { values, sm_count: 108 };
+    let plan = Arc::new((entry.plan)(&case).expect("a case that can be launched"));
+    let options = Options { threads: 1, ..Options::default() };
+    let run = || sim::simulate(entry.kernel, Arc::clone(&plan), &options, &|_, _| ()).expect("a plan that fits");
+    let accesses: u64 = run().sites.iter().map(|site| site.counts.lanes).sum();
+    bencher.counter(ItemsCount::new(accesses)).bench(run);
+}
