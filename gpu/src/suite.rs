@@ -7,6 +7,7 @@ use core::fmt;
 
 pub use crate::device::host::Kernel;
 pub use alloc::format;
+pub use half::f16;
 pub use crate::device::{F32x2, F32x4, at};
 
 /// A family of kernels for one access pattern, from naive to best.
@@ -56,6 +57,8 @@ pub enum AxisKind {
     },
     /// Rows and columns, each at least 1 and at most `u32::MAX`.
     Shape,
+    /// One of these names.
+    Choice(&'static [&'static str]),
 }
 
 /// A value of an axis.
@@ -65,6 +68,8 @@ pub enum Value {
     Count(u64),
     /// Rows and columns of a matrix.
     Shape(u32, u32),
+    /// A name.
+    Choice(&'static str),
 }
 
 impl fmt::Display for Value {
@@ -72,6 +77,7 @@ impl fmt::Display for Value {
         match self {
             Value::Count(count) => write!(f, "{count}"),
             Value::Shape(rows, columns) => write!(f, "{rows}x{columns}"),
+            Value::Choice(name) => f.write_str(name),
         }
     }
 }
@@ -111,6 +117,18 @@ impl Axis {
     }
 }
 
+impl Axis {
+    /// An axis of names, all taken by default on every machine.
+    pub const fn chosen(
+        name: &'static str,
+        help: &'static str,
+        names: &'static [&'static str],
+        default: &'static [Value],
+    ) -> Axis {
+        Axis { name, help, kind: AxisKind::Choice(names), on_gpu: default, in_simulator: default }
+    }
+}
+
 /// One case: a value for each axis of the family, and what the launch wants to know of the machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Case {
@@ -130,7 +148,7 @@ impl Case {
     pub fn shape(&self) -> (u32, u32) {
         match self.value("shape") {
             Value::Shape(rows, columns) => (rows, columns),
-            Value::Count(_) => unreachable!("the axis `shape` holds shapes"),
+            other => unreachable!("the axis `shape` holds {other:?}"),
         }
     }
 
@@ -141,7 +159,18 @@ impl Case {
     pub fn count(&self, axis: &str) -> u64 {
         match self.value(axis) {
             Value::Count(count) => count,
-            Value::Shape(..) => unreachable!("the axis `{axis}` holds counts"),
+            other => unreachable!("the axis `{axis}` holds {other:?}"),
+        }
+    }
+
+    /// The name that an axis of choices holds.
+    ///
+    /// # Panics
+    /// As [`Case::count`].
+    pub fn choice(&self, axis: &str) -> &'static str {
+        match self.value(axis) {
+            Value::Choice(name) => name,
+            other => unreachable!("the axis `{axis}` holds {other:?}"),
         }
     }
 
@@ -222,6 +251,11 @@ impl Plan {
     /// Adds the counts to expect of the stores to `buffer`, `width` bytes a lane.
     pub fn stores(self, buffer: &'static str, width: u32, counts: Counts) -> Self {
         self.expect(buffer, Operation::Store, width, counts)
+    }
+
+    /// Adds the counts to expect of the atomic additions to `buffer`, `width` bytes a lane.
+    pub fn atomics(self, buffer: &'static str, width: u32, counts: Counts) -> Self {
+        self.expect(buffer, Operation::Atomic, width, counts)
     }
 
     fn expect(mut self, buffer: &'static str, operation: Operation, width: u32, counts: Counts) -> Self {
@@ -313,17 +347,28 @@ impl Launch {
 /// The type of a buffer's elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Element {
-    /// 32-bit floating point.
-    F32,
+    /// 8-bit integer.
+    I8,
+    /// 16-bit floating point.
+    F16,
     /// 32-bit unsigned integer.
     U32,
+    /// 32-bit floating point.
+    F32,
+    /// 64-bit unsigned integer.
+    U64,
+    /// 64-bit floating point.
+    F64,
 }
 
 impl Element {
     /// Bytes an element.
     pub const fn size(self) -> u64 {
         match self {
-            Element::F32 | Element::U32 => 4,
+            Element::I8 => 1,
+            Element::F16 => 2,
+            Element::U32 | Element::F32 => 4,
+            Element::U64 | Element::F64 => 8,
         }
     }
 }
@@ -335,17 +380,22 @@ pub trait ElementType: Copy {
     /// Its bits, zero-extended.
     fn bits(self) -> u64;
 }
-impl ElementType for f32 {
-    const ELEMENT: Element = Element::F32;
-    fn bits(self) -> u64 {
-        self.to_bits().into()
+
+macro_rules! element_types { ($($ty:ty: $element:ident, $bits:expr;)*) => { $(
+    impl ElementType for $ty {
+        const ELEMENT: Element = Element::$element;
+        fn bits(self) -> u64 {
+            $bits(self)
+        }
     }
-}
-impl ElementType for u32 {
-    const ELEMENT: Element = Element::U32;
-    fn bits(self) -> u64 {
-        self.into()
-    }
+)* } }
+element_types! {
+    i8: I8, |value| u64::from(value as u8);
+    f16: F16, |value: f16| value.to_bits().into();
+    u32: U32, u64::from;
+    f32: F32, |value: f32| value.to_bits().into();
+    u64: U64, |value| value;
+    f64: F64, f64::to_bits;
 }
 
 /// A function from an element's index to its bits.
@@ -355,12 +405,14 @@ pub type Bits = Box<dyn Fn(u64) -> u64 + Send + Sync>;
 /// have written.
 pub type ExpectedBits = Box<dyn Fn(u64) -> Option<u64> + Send + Sync>;
 
-/// What a kernel does with a buffer, and so what stands in it before every run.
-pub enum Role {
-    /// Read: filled once.
-    Input(Bits),
-    /// Written: filled with [`POISON`] before every run.
-    Output(ExpectedBits),
+/// What stands in a buffer before every run.
+pub enum Before {
+    /// The element of each index.
+    Filled(Bits),
+    /// [`POISON`].
+    Poison,
+    /// Zero.
+    Zero,
 }
 
 /// Every byte of an output before the kernel runs: NaN in every floating-point format, all ones as an integer, which
@@ -375,8 +427,10 @@ pub struct Buffer {
     pub element: Element,
     /// How many elements it has.
     pub len: u64,
-    /// What the kernel does with it.
-    pub role: Role,
+    /// What stands in it before every run.
+    pub before: Before,
+    /// What must stand in it afterwards; none if the kernel only reads it.
+    pub after: Option<ExpectedBits>,
     /// How far an element may lie from its reference: 0 where the kernel only moves data.
     pub tolerance: f64,
 }
@@ -388,7 +442,7 @@ impl Buffer {
         len: u64,
         fill: impl Fn(u64) -> T + Send + Sync + 'static,
     ) -> Result<Self, PlanError> {
-        Self::new::<T>(name, len, Role::Input(Box::new(move |i| fill(i).bits())))
+        Self::new::<T>(name, len, filled(fill), None)
     }
 
     /// A buffer the kernel writes: afterwards element `i` holds `expected(i)`, bit for bit.
@@ -406,14 +460,46 @@ impl Buffer {
         len: u64,
         expected: impl Fn(u64) -> Option<T> + Send + Sync + 'static,
     ) -> Result<Self, PlanError> {
-        Self::new::<T>(name, len, Role::Output(Box::new(move |i| expected(i).map(T::bits))))
+        Self::new::<T>(name, len, Before::Poison, Some(Box::new(move |i| expected(i).map(T::bits))))
     }
 
-    fn new<T: ElementType>(name: &'static str, len: u64, role: Role) -> Result<Self, PlanError> {
+    /// A buffer the kernel changes: element `i` holds `fill(i)` before every run, and afterwards `expected(i)`.
+    pub fn in_place<T: ElementType>(
+        name: &'static str,
+        len: u64,
+        fill: impl Fn(u64) -> T + Send + Sync + 'static,
+        expected: impl Fn(u64) -> T + Send + Sync + 'static,
+    ) -> Result<Self, PlanError> {
+        Self::new::<T>(name, len, filled(fill), Some(Box::new(move |i| Some(expected(i).bits()))))
+    }
+
+    /// A buffer the kernel adds to: zero before every run.
+    pub fn zeroed<T: ElementType>(
+        name: &'static str,
+        len: u64,
+        expected: impl Fn(u64) -> T + Send + Sync + 'static,
+    ) -> Result<Self, PlanError> {
+        Self::new::<T>(name, len, Before::Zero, Some(Box::new(move |i| Some(expected(i).bits()))))
+    }
+
+    /// Allows each element to lie so far from its reference, where the kernel rounds differently.
+    pub fn within(mut self, tolerance: f64) -> Self {
+        self.tolerance = tolerance;
+        self
+    }
+
+    fn new<T: ElementType>(
+        name: &'static str,
+        len: u64,
+        before: Before,
+        after: Option<ExpectedBits>,
+    ) -> Result<Self, PlanError> {
         // A simulated address has 40 bits for the offset in a buffer.
         match len.checked_mul(T::ELEMENT.size()) {
-            Some(bytes) if bytes < 1 << 40 => Ok(Self { name, element: T::ELEMENT, len, role, tolerance: 0.0 }),
-            _ => Err(PlanError(format!("the buffer `{name}` would have {len} elements, a tebibyte or more: choose a smaller size"))),
+            Some(bytes) if bytes < 1 << 40 => Ok(Self { name, element: T::ELEMENT, len, before, after, tolerance: 0.0 }),
+            _ => Err(PlanError(format!(
+                "the buffer `{name}` would have {len} elements, a tebibyte or more: choose a smaller size"
+            ))),
         }
     }
 
@@ -421,6 +507,10 @@ impl Buffer {
     pub fn bytes(&self) -> u64 {
         self.len * self.element.size()
     }
+}
+
+fn filled<T: ElementType>(fill: impl Fn(u64) -> T + Send + Sync + 'static) -> Before {
+    Before::Filled(Box::new(move |i| fill(i).bits()))
 }
 
 /// The product of sizes, or an error that names them.
@@ -577,6 +667,27 @@ impl Progression {
         let gcd = if words == 0 { 32 } else { 1 << words.trailing_zeros().min(5) };
         let wavefronts = if words == 0 { 1 } else { self.lanes.div_ceil(32 / gcd) };
         Counts { requests: 1, lanes: self.lanes, wavefronts, wavefronts_ideal: 1, ..Counts::default() }
+    }
+}
+
+/// One request to global memory at any addresses, `width` bytes a lane; none if there is no address. For patterns that
+/// data decides: the union of the units touched, as the hardware is measured to count it.
+pub fn scattered(addresses: impl IntoIterator<Item = u64>, width: u64) -> Counts {
+    let mut addresses: Vec<u64> = addresses.into_iter().collect();
+    addresses.sort_unstable();
+    let units = |unit: u64| {
+        let mut units: Vec<u64> = addresses.iter().map(|address| address / unit).collect();
+        units.dedup();
+        units.len() as u64
+    };
+    let (lanes, sectors) = (addresses.len() as u64, units(32));
+    Counts {
+        requests: lanes.min(1),
+        lanes,
+        sectors,
+        sectors_ideal: sectors.min((lanes * width).div_ceil(32)),
+        lines: units(128),
+        ..Counts::default()
     }
 }
 

@@ -1,7 +1,7 @@
 //! From a plan's buffers and values to the words of a kernel's parameters, in order.
 
 use gpu::device::host::{Kernel, ParameterKind};
-use gpu::suite::{Plan, Role};
+use gpu::suite::Plan;
 
 /// A family's entry that does not fit its kernel.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -49,8 +49,8 @@ pub fn words(kernel: &Kernel, plan: &Plan, base: impl Fn(usize) -> u64) -> Resul
         }
         let buffer = plan.buffers.iter().position(|buffer| buffer.name == name);
         let buffer = buffer.ok_or(ArgumentError::Missing { kernel, what: "buffer", name })?;
-        match (kind, &plan.buffers[buffer].role) {
-            (ParameterKind::Global, Role::Output(_)) => Err(ArgumentError::ReadOnly { kernel, name }),
+        match (kind, &plan.buffers[buffer].after) {
+            (ParameterKind::Global, Some(_)) => Err(ArgumentError::ReadOnly { kernel, name }),
             _ => Ok(base(buffer)),
         }
     };

@@ -120,6 +120,10 @@ pub fn parse(kind: AxisKind, text: &str) -> Result<Value, String> {
     };
     match kind {
         AxisKind::Count { max, .. } => Ok(Value::Count(number(text, "the value", max)?)),
+        AxisKind::Choice(names) => match names.iter().find(|name| **name == text) {
+            Some(name) => Ok(Value::Choice(name)),
+            None => Err(format!("choose one of {}", names.join(", "))),
+        },
         AxisKind::Shape => {
             let (rows, columns) = text.split_once(['x', 'X', '×']).unwrap_or((text, text));
             let rows = number(rows, "the number of rows", u32::MAX.into())?;

@@ -259,5 +259,6 @@ pub fn param(value: Value) -> serde_json::Value {
     match value {
         Value::Count(count) => count.into(),
         Value::Shape(rows, columns) => serde_json::json!([rows, columns]),
+        Value::Choice(name) => name.into(),
     }
 }

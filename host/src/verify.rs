@@ -1,6 +1,6 @@
 //! Compares what a kernel wrote with its reference, element by element.
 
-use gpu::suite::{Buffer, Element, POISON, Plan, Role};
+use gpu::suite::{Before, Buffer, Element, POISON, Plan, f16};
 use rayon::prelude::*;
 use std::fmt;
 
@@ -49,15 +49,18 @@ impl<'a> Check<'a> {
 
     /// Compares `len` elements from `start` on, of which `actual` gives the bits.
     pub fn compare(&mut self, start: u64, len: u64, actual: impl Fn(u64) -> u64 + Sync) {
-        let Role::Output(expected) = &self.buffer.role else { return };
+        let Some(expected) = &self.buffer.after else { return };
         let element = self.buffer.element;
         let poison = u64::from_ne_bytes([POISON; 8]) >> (64 - 8 * element.size());
+        let poisoned = matches!(self.buffer.before, Before::Poison);
         let is_wrong = |i: u64| {
             let actual = actual(i);
             match expected(i) {
                 None => actual != poison,
                 // An element that nobody wrote is wrong whatever its reference: the poison is no result.
-                Some(expected) => actual == poison || !matches(element, self.buffer.tolerance, expected, actual),
+                Some(expected) => {
+                    poisoned && actual == poison || !matches(element, self.buffer.tolerance, expected, actual)
+                }
             }
         };
         let (wrong, first) = (0..len as usize)
@@ -90,7 +93,7 @@ impl<'a> Check<'a> {
             self.first.push((
                 i,
                 expected,
-                if actual(i) == poison { "not written".to_owned() } else { show(element, actual(i)) },
+                if poisoned && actual(i) == poison { "not written".to_owned() } else { show(element, actual(i)) },
             ));
         }
     }
@@ -124,15 +127,20 @@ fn matches(element: Element, tolerance: f64, expected: u64, actual: u64) -> bool
 
 fn value(element: Element, bits: u64) -> f64 {
     match element {
-        Element::F32 => f32::from_bits(bits as u32).into(),
+        Element::I8 => (bits as i8).into(),
+        Element::F16 => f16::from_bits(bits as u16).into(),
         Element::U32 => (bits as u32).into(),
+        Element::F32 => f32::from_bits(bits as u32).into(),
+        Element::U64 => bits as f64,
+        Element::F64 => f64::from_bits(bits),
     }
 }
 
 fn show(element: Element, bits: u64) -> String {
     match element {
+        Element::U64 => bits.to_string(),
         Element::F32 => f32::from_bits(bits as u32).to_string(),
-        Element::U32 => (bits as u32).to_string(),
+        _ => value(element, bits).to_string(),
     }
 }
 

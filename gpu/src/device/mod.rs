@@ -22,6 +22,7 @@ use core::marker::PhantomData;
 use core::ops::Range;
 
 pub use busload_macros::{device, kernel};
+pub use half::f16;
 
 #[cfg(not(target_os = "cuda"))]
 pub mod host;
@@ -48,7 +49,7 @@ pub use backend::{entry, shared, shared_array};
 pub mod prelude {
     pub(crate) use super::family;
     pub use super::{
-        F32x2, F32x4, Global, GlobalMut, Shared, at, device, dynamic_shared, each, fma, kernel, shared, steps,
+        F32x2, F32x4, Global, GlobalMut, Shared, at, device, dynamic_shared, each, f16, fma, kernel, shared, steps,
         sync_threads, sync_warp, thread, unroll, warp,
     };
 }
@@ -92,7 +93,7 @@ macro_rules! scalar_values { ($($ty:ty)*) => { $(
     // SAFETY: a primitive of a power-of-two size, aligned to it, valid for every bit pattern.
     unsafe impl Value for $ty {}
 )* } }
-scalar_values!(i8 u8 i16 u16 i32 u32 f32 i64 u64 f64);
+scalar_values!(i8 u8 i16 u16 f16 i32 u32 f32 i64 u64 f64);
 
 /// Two `f32`, moved by one 8-byte access.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -5,8 +5,9 @@ use super::memory::Guarded;
 use super::session::Session;
 use crate::arguments;
 use cust::function::Function;
+use cust::memory::AsyncCopyDestination;
 use gpu::device::host::Kernel;
-use gpu::suite::{Buffer, Launch, POISON, Plan, Role};
+use gpu::suite::{Before, Buffer, Launch, POISON, Plan};
 use std::ffi::{c_int, c_void};
 
 unsafe extern "C" {
@@ -19,6 +20,8 @@ pub struct Prepared<'a> {
     function: Function<'a>,
     launch: Launch,
     buffers: Vec<(&'a Buffer, Guarded)>,
+    /// For each buffer that the kernel changes in place, what stands in it before every run.
+    originals: Vec<(usize, Guarded)>,
     /// The parameters in order; a narrow one reads the low bytes of its word.
     words: Vec<u64>,
 }
@@ -34,22 +37,40 @@ impl<'a> Prepared<'a> {
         let allocate = |buffer: &'a Buffer| Ok((buffer, Guarded::new(buffer.name, buffer.bytes())?));
         let buffers = plan.buffers.iter().map(allocate).collect::<Result<Vec<_>, RunError>>()?;
         let words = arguments::words(kernel, plan, |index| buffers[index].1.data().as_device_ptr().as_raw())?;
-        for (buffer, guarded) in &buffers {
-            if let Role::Input(bits) = &buffer.role {
-                guarded.fill(buffer.element.size() as usize, bits)?;
+        let mut originals = Vec::new();
+        for (index, (buffer, guarded)) in buffers.iter().enumerate() {
+            let Before::Filled(bits) = &buffer.before else { continue };
+            let width = buffer.element.size() as usize;
+            if buffer.after.is_none() {
+                guarded.fill(width, bits)?;
+            } else {
+                let original = Guarded::new(buffer.name, buffer.bytes())?;
+                original.fill(width, bits)?;
+                originals.push((index, original));
             }
         }
-        Ok(Self { session, function, launch: plan.launch, buffers, words })
+        Ok(Self { session, function, launch: plan.launch, buffers, originals, words })
     }
 
-    /// Queues the poisoning of the outputs.
+    /// Queues what puts every buffer that the kernel writes back to what stands in it before a run.
     ///
     /// # Errors
     /// If the driver fails.
     pub fn reset(&self) -> Result<(), RunError> {
-        for (_, guarded) in self.outputs() {
+        let stream = &self.session.stream;
+        for (buffer, guarded) in self.outputs() {
+            let blank = match buffer.before {
+                Before::Poison => POISON,
+                Before::Zero => 0,
+                Before::Filled(_) => continue,
+            };
             // SAFETY: who reads the data afterwards waits for the stream.
-            unsafe { guarded.data().set_8_async(POISON, &self.session.stream) }.named("cuMemsetD8Async")?;
+            unsafe { guarded.data().set_8_async(blank, stream) }.named("cuMemsetD8Async")?;
+        }
+        for (index, original) in &self.originals {
+            let mut data = self.buffers[*index].1.data();
+            // SAFETY: as above.
+            unsafe { original.data().async_copy_to(&mut data, stream) }.named("cuMemcpyDtoDAsync")?;
         }
         Ok(())
     }
@@ -73,7 +94,7 @@ impl<'a> Prepared<'a> {
         })
     }
 
-    /// Runs the kernel once on poisoned outputs, hands every output to `check` piece by piece (the buffer, the index of
+    /// Runs the kernel once on buffers as they stand before every run, hands every output to `check` piece by piece (the buffer, the index of
     /// the piece's first element, its bytes), and looks whether the kernel wrote outside its buffers.
     ///
     /// # Errors
@@ -94,7 +115,7 @@ impl<'a> Prepared<'a> {
         Ok(())
     }
 
-    /// Poisons the outputs, with `flush` empties the L2 of them and of the inputs, and returns the milliseconds that
+    /// Resets the buffers, with `flush` empties the L2 of them and of the inputs, and returns the milliseconds that
     /// one launch then takes on the GPU, between two events around the launch alone.
     ///
     /// # Errors
@@ -108,7 +129,7 @@ impl<'a> Prepared<'a> {
     }
 
     fn outputs(&self) -> impl Iterator<Item = &(&'a Buffer, Guarded)> {
-        self.buffers.iter().filter(|(buffer, _)| matches!(buffer.role, Role::Output(_)))
+        self.buffers.iter().filter(|(buffer, _)| buffer.after.is_some())
     }
 }
 

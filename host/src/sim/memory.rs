@@ -3,7 +3,7 @@
 //! An address is a buffer and an offset in it, so that an index far outside cannot land in another buffer unseen, and a
 //! report is the same bytes on every run. Blocks run on several threads: every access is a relaxed atomic of its width.
 
-use gpu::suite::{Buffer, POISON, Plan, Role};
+use gpu::suite::{Before, Buffer, POISON, Plan};
 use std::marker::PhantomData;
 use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock};
@@ -147,8 +147,9 @@ fn fill(buffer: &Buffer, number: u64) -> Page {
     let size = buffer.element.size();
     let first = number * PAGE / size;
     let elements = (PAGE / size).min(buffer.len - first);
-    let mut words = vec![u64::from_ne_bytes([POISON; 8]); (elements * size).div_ceil(16) as usize * 2];
-    if let Role::Input(bits) = &buffer.role {
+    let blank = if let Before::Zero = buffer.before { 0 } else { POISON };
+    let mut words = vec![u64::from_ne_bytes([blank; 8]); (elements * size).div_ceil(16) as usize * 2];
+    if let Before::Filled(bits) = &buffer.before {
         let per_word = 8 / size;
         for i in 0..elements {
             let (word, shift) = ((i / per_word) as usize, 8 * size * (i % per_word));
