@@ -32,10 +32,36 @@ pub enum ArgumentError {
         /// The parameter.
         name: &'static str,
     },
+    /// A launch that no GPU takes.
+    #[error(
+        "a block of `{kernel}` has {what}, and a GPU takes at most {limit}: change the launch in the family's entry"
+    )]
+    Launch {
+        /// The kernel.
+        kernel: &'static str,
+        /// What is too much of it.
+        what: String,
+        /// How much a GPU takes.
+        limit: u32,
+    },
 }
+
+/// Threads of a block, along z too, and bytes of shared memory, of every GPU from compute capability 8.0 on.
+const MAX_THREADS: u32 = 1024;
+const MAX_Z: u32 = 64;
+const MAX_SHARED: u32 = 227 << 10;
 
 /// The parameters of `kernel` as 64-bit words: `base` gives the address of a buffer of the plan.
 pub fn words(kernel: &Kernel, plan: &Plan, base: impl Fn(usize) -> u64) -> Result<Vec<u64>, ArgumentError> {
+    let launch = &plan.launch;
+    let limits = [
+        (launch.block.iter().map(|&n| u64::from(n)).product::<u64>(), MAX_THREADS, "threads"),
+        (launch.block[2].into(), MAX_Z, "threads along z"),
+        (launch.shared_bytes.into(), MAX_SHARED, "bytes of dynamic shared memory"),
+    ];
+    if let Some((amount, limit, what)) = limits.into_iter().find(|(amount, limit, _)| *amount > u64::from(*limit)) {
+        return Err(ArgumentError::Launch { kernel: kernel.name, what: format!("{amount} {what}"), limit });
+    }
     let known = |name: &str| kernel.parameters.iter().any(|(parameter, _)| *parameter == name);
     let given = plan.buffers.iter().map(|buffer| buffer.name).chain(plan.scalars.iter().map(|(name, _)| *name));
     if let Some(name) = given.into_iter().find(|name| !known(name)) {

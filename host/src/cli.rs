@@ -172,7 +172,7 @@ pub fn run(matches: &ArgMatches) -> Result<bool> {
         Some(("simulate", matches)) => simulate(matches, "simulate", None),
         Some(("verify", matches)) => verify(matches),
         Some(("list", matches)) => {
-            print_list(matches.get_flag("names"));
+            report::print(&list_kernels(matches.get_flag("names")))?;
             Ok(true)
         }
         Some(("doctor", matches)) => {
@@ -180,7 +180,7 @@ pub fn run(matches: &ArgMatches) -> Result<bool> {
             Ok(true)
         }
         Some(("ptx", _)) => {
-            print!("{}", Ptx::embedded().text());
+            report::print(Ptx::embedded().text())?;
             Ok(true)
         }
         other => unreachable!("clap knows no such command: {other:?}"),
@@ -193,30 +193,32 @@ pub fn run(matches: &ArgMatches) -> Result<bool> {
 /// If the file of `--ptx` cannot be read.
 pub fn run_doctor(matches: &ArgMatches, more: Vec<doctor::Finding>) -> Result<()> {
     for finding in doctor::findings(&load_ptx(matches)?).iter().chain(&more) {
-        println!("{finding}");
+        report::print(&format!("{finding}\n"))?;
     }
     Ok(())
 }
 
-fn print_list(names: bool) {
+fn list_kernels(names: bool) -> String {
+    let mut text = String::new();
     for family in FAMILIES {
         if !names {
-            println!("{}: {}", family.name, family.summary);
+            text += &format!("{}: {}\n", family.name, family.summary);
         }
         for entry in family.kernels {
             let kernel = &entry.kernel;
             if names {
-                println!("{}", kernel.name);
+                text += &format!("{}\n", kernel.name);
             } else {
                 let sentence = kernel.documentation.split("\n\n").next().unwrap_or_default().replace('\n', " ");
                 let sentence = sentence.replace("[`", "").replace("`]", "").replace('`', "");
-                println!("  {:30} {sentence}", kernel.name);
+                text += &format!("  {:30} {sentence}\n", kernel.name);
             }
         }
         if !names {
-            println!();
+            text.push('\n');
         }
     }
+    text
 }
 
 fn chosen_machine(matches: &ArgMatches) -> On {
@@ -272,8 +274,12 @@ impl Output {
     }
 
     /// Says something to the person in front of the terminal.
-    fn say(&self, text: &str) {
-        if self.quiet() { eprintln!("{text}") } else { println!("{text}") }
+    fn say(&self, text: &str) -> Result<()> {
+        if self.quiet() {
+            eprintln!("{text}");
+            return Ok(());
+        }
+        report::print(&format!("{text}\n"))
     }
 
     fn push(&mut self, record: Record) -> Result<()> {
@@ -285,7 +291,7 @@ impl Output {
     /// Prints the table and finishes the JSON; false if a case failed.
     fn finish(self) -> Result<bool> {
         self.progress.finish();
-        self.say(report::table(&self.report.results).trim_end());
+        self.say(report::table(&self.report.results).trim_end())?;
         if let Some(json) = &self.json {
             json.finish(&self.report)?;
         }
@@ -344,7 +350,7 @@ fn simulate(matches: &ArgMatches, command: &str, first: Option<&str>) -> Result<
     let runs = runs(matches, Sizes::Simulator, machine.sm_count)?;
     let mut output = Output::new(command, machine, &Ptx::embedded(), json(matches)?, runs.len());
     if let Some(first) = first {
-        output.say(first);
+        output.say(first)?;
     }
     simulate_all(&runs, &simulator_options(matches), &mut output)?;
     output.finish()
@@ -384,7 +390,7 @@ fn bench(matches: &ArgMatches) -> Result<bool> {
         output.say(&format!(
             "Measured on {} (driver for CUDA {}), L2 flushed before each sample.",
             facts.name, facts.driver
-        ));
+        ))?;
     }
     on_gpu(&gpu, runs, child.unwrap_or(0), Some(samples), &mut output)?;
     output.finish()

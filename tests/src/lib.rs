@@ -1,1 +1,113 @@
-//! Nothing of its own: the tests stand in `tests/`.
+//! What the tests in `tests/` share: running a kernel in the simulator, judging the outcome, and reading the tree.
+
+use busload::sim::{self, Options, Outcome};
+use busload::{bench, verify};
+use gpu::kernels::FAMILIES;
+use gpu::suite::{Buffer, Case, Entry, Family, Kernel, Launch, Plan};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// The root of the workspace.
+pub fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("tests is a folder of the workspace")
+}
+
+/// Every kernel of every family, in the order of the curriculum.
+///
+/// # Panics
+/// If there is none: a test over no kernels tests nothing.
+pub fn kernels() -> Vec<(&'static Family, &'static Entry)> {
+    let of = |family: &&'static Family| family.kernels.iter().map(|entry| (*family, entry)).collect::<Vec<_>>();
+    let kernels: Vec<_> = FAMILIES.iter().flat_map(of).collect();
+    assert!(!kernels.is_empty(), "no family has a kernel");
+    kernels
+}
+
+/// A case with the multiprocessors that the simulator's grids are made for.
+pub fn case(values: Vec<(&'static str, gpu::suite::Value)>) -> Case {
+    Case { values, sm_count: busload::record::SIMULATED_SM_COUNT }
+}
+
+/// How to simulate on so many threads.
+pub fn on_threads(threads: usize) -> Options {
+    Options { threads, ..Options::default() }
+}
+
+/// Simulates a kernel.
+///
+/// # Panics
+/// If the plan does not fit the kernel.
+pub fn simulate(kernel: Kernel, plan: &Arc<Plan>, options: &Options) -> Outcome {
+    match sim::simulate(kernel, Arc::clone(plan), options, &|_, _| ()) {
+        Ok(outcome) => outcome,
+        Err(error) => panic!("{error}"),
+    }
+}
+
+/// Simulates a whole grid and holds it to its plan: nothing found, and every output element as its reference.
+///
+/// # Panics
+/// If it is not so.
+pub fn checked(kernel: Kernel, plan: &Arc<Plan>, options: &Options) -> Outcome {
+    let outcome = simulate(kernel, plan, options);
+    let name = kernel.name;
+    assert!(outcome.findings.is_empty(), "{name}: {}", outcome.findings[0]);
+    assert!(outcome.blocks.complete(), "{name}: only a sample ran");
+    if let Err(mismatch) = verify::verify(plan, |buffer, i| outcome.bits(buffer, i).expect("the run ended")) {
+        panic!("{name}: {mismatch}");
+    }
+    outcome
+}
+
+/// As [`checked`], and every count as the family's closed form has it.
+///
+/// # Panics
+/// If it is not so.
+pub fn checked_and_counted(kernel: Kernel, plan: &Arc<Plan>, options: &Options) -> Outcome {
+    let outcome = checked(kernel, plan, options);
+    assert_eq!(bench::count_differences(plan, &outcome), "", "{}", kernel.name);
+    outcome
+}
+
+/// Every bit of every buffer after a run.
+pub fn memory(plan: &Plan, outcome: &Outcome) -> Vec<Vec<u64>> {
+    let elements = |(number, buffer): (usize, &Buffer)| {
+        (0..buffer.len).map(|i| outcome.bits(number, i).expect("the run ended")).collect()
+    };
+    plan.buffers.iter().enumerate().map(elements).collect()
+}
+
+/// A launch of `grid` blocks of `block` threads.
+pub fn launch(grid: [u32; 3], block: [u32; 3]) -> Launch {
+    Launch { grid, block, shared_bytes: 0 }
+}
+
+/// A plan of one warp, for kernels of the tests.
+pub fn one_warp() -> Plan {
+    Plan::new(launch([1; 3], [32, 1, 1]))
+}
+
+/// The files under a folder of the workspace whose names end in `suffix`, each with its text; paths are relative to the
+/// root and sorted. Hidden folders and build outputs are passed over.
+///
+/// # Panics
+/// If there is none: a check that finds nothing to check fails.
+pub fn files(folder: &str, suffix: &str) -> Vec<(PathBuf, String)> {
+    let mut found = Vec::new();
+    let mut folders = vec![root().join(folder)];
+    while let Some(folder) = folders.pop() {
+        let entries = folder.read_dir().unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
+        for path in entries.map(|entry| entry.expect("a readable folder").path()) {
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            if path.is_dir() && !name.starts_with('.') && name != "target" {
+                folders.push(path);
+            } else if path.is_file() && name.ends_with(suffix) {
+                let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+                found.push((path.strip_prefix(root()).expect("under the root").to_owned(), text));
+            }
+        }
+    }
+    assert!(!found.is_empty(), "no file under {folder} ends in {suffix}");
+    found.sort();
+    found
+}

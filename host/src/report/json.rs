@@ -8,8 +8,10 @@ use std::path::{Path, PathBuf};
 
 /// Where the JSON goes.
 pub enum Json {
-    /// To a file.
+    /// To a file, which is replaced in one step.
     File(PathBuf),
+    /// To a device or a pipe, once, at the end.
+    Stream(PathBuf),
     /// To standard output, once, at the end.
     StandardOutput,
 }
@@ -23,10 +25,16 @@ impl Json {
         if target == "-" {
             return Ok(Self::StandardOutput);
         }
-        let path = PathBuf::from(target);
-        if path.is_dir() {
-            anyhow::bail!("--json {target}: this is a directory; name a file");
+        let path = Path::new(target);
+        if target.is_empty() || target.ends_with(std::path::is_separator) || path.is_dir() {
+            anyhow::bail!("--json {target:?}: this is no file; name one, or - for standard output");
         }
+        match std::fs::metadata(path) {
+            Ok(metadata) if !metadata.is_file() => return Ok(Self::Stream(path.to_owned())),
+            _ => {}
+        }
+        // A link keeps leading where it leads.
+        let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
         temporary(&path).with_context(|| format!("--json {target}: no file can be written there"))?;
         Ok(Self::File(path))
     }
@@ -38,7 +46,7 @@ impl Json {
     pub fn update(&self, report: &Report) -> Result<()> {
         match self {
             Self::File(path) => write(path, report).with_context(|| format!("--json {}", path.display())),
-            Self::StandardOutput => Ok(()),
+            Self::Stream(_) | Self::StandardOutput => Ok(()),
         }
     }
 
@@ -49,9 +57,11 @@ impl Json {
     pub fn finish(&self, report: &Report) -> Result<()> {
         match self {
             Self::File(_) => self.update(report),
-            Self::StandardOutput => {
-                Ok(writeln!(std::io::stdout().lock(), "{}", serde_json::to_string_pretty(report)?)?)
+            Self::Stream(path) => {
+                let text = serde_json::to_string_pretty(report)?;
+                std::fs::write(path, text + "\n").with_context(|| format!("--json {}", path.display()))
             }
+            Self::StandardOutput => crate::report::print(&(serde_json::to_string_pretty(report)? + "\n")),
         }
     }
 }

@@ -5,3 +5,18 @@ mod table;
 
 pub use json::Json;
 pub use table::table;
+
+use anyhow::{Context, Result};
+use std::io::{ErrorKind, Write};
+
+/// Prints to standard output. Whoever closes it early has seen enough.
+///
+/// # Errors
+/// If it cannot be written for another reason.
+pub fn print(text: &str) -> Result<()> {
+    let mut out = std::io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
+        written => written.context("standard output"),
+    }
+}

@@ -189,6 +189,21 @@ mod tests {
         let mut failed = record("copy_vec2");
         failed.verified = false;
         failed.error = Some(ErrorRecord { kind: "verification".into(), message: "1 of 2\nelements".into() });
-        insta::assert_snapshot!(table(&[counted, timed, failed]));
+        insta::assert_snapshot!(table(&[counted, timed, failed]), @r"
+         kernel           case          load         store    bytes   shared load   shared store   verified
+                                     sectors       sectors     used    wavefronts     wavefronts
+        ────────────────────────────────────────────────────────────────────────────────────────────────────────────
+         copy_coalesced   4096   8.00 (4.00)   4.00 (4.00)   66.7 %             -              -   yes
+         copy_vec2        4096             -             -        -             -              -   no: verification
+        Sectors (32 bytes) and wavefronts: a request, on average; in brackets the ideal.
+         kernel      case   median      min   spread           GB/s       of     of   verified
+                                ms       ms            read+written     copy   peak
+        ───────────────────────────────────────────────────────────────────────────────────────
+         copy_vec4   4096   0.5000   0.2500   25.0 %           2000   50.0 %      -   yes
+
+        copy_vec2 on 4096 (simulator): verification
+          1 of 2
+          elements
+        ");
     }
 }

@@ -54,7 +54,8 @@ fn paired(addresses: &[u64; 32], mask: u32) -> bool {
 
 /// The most distinct words that one bank has to send to the lanes in `mask`.
 fn passes(addresses: &[u64], mask: u32, width: u64) -> u64 {
-    let mut words = [0u64; 32];
+    // 128 bytes a wavefront, and as many again where pairs of lanes share.
+    let mut words = [0u64; 64];
     let mut count = 0usize;
     let mut rising = true;
     let mut lanes = mask;

@@ -79,7 +79,7 @@ impl Runner {
                     }
                 }
             }
-            if !self.release_warp(warp) {
+            if !self.release_warp(warp) && !self.release_loops(warp) {
                 break;
             }
         }
@@ -153,19 +153,53 @@ impl Runner {
                 Some(other) => stuck = stuck.or(Some((thread, mask, at, other))),
             }
         }
+        let resting = |context: &Context, lane: usize| matches!(context.lanes[lane].state, State::Loop(_));
+        if lanes.clone().any(|lane| resting(self.context(), lane)) {
+            return released;
+        }
         if let (false, Some((thread, mask, at, other))) = (released, stuck) {
             let context = self.context();
             let where_ = match context.lanes[other].state {
                 State::Block(at) | State::Warp { at, .. } => Some(at),
-                State::Fresh | State::Ready | State::Done => None,
+                State::Fresh | State::Ready | State::Loop(_) | State::Done => None,
             };
             let lane = other % 32;
-            let does = if where_.is_some() { "waits elsewhere" } else { "takes no part" };
-            let detail = format!("the mask {mask:#010x} names lane {lane}, which {does}");
+            let (where_, detail) = match where_ {
+                _ if other == thread => (None, format!("lane {lane} is not in its own mask {mask:#010x}")),
+                Some(_) => (where_, format!("the mask {mask:#010x} names lane {lane}, which waits elsewhere")),
+                None => (None, format!("the mask {mask:#010x} names lane {lane}, which takes no part")),
+            };
             context.find(thread, Kind::DivergentWarp, Some(at.into()), where_.map(Position::from), detail);
             context.stopped = true;
         }
         released
+    }
+
+    /// Lets the lanes that rest in a loop go on; false if none does. If all that can still run rest in the same iteration
+    /// of the same loop, what they have asked for so far is counted first.
+    fn release_loops(&mut self, warp: usize) -> bool {
+        let lanes = self.lanes(warp);
+        let context = self.context();
+        if context.stopped {
+            return false;
+        }
+        let path_of = |context: &Context, lane: usize| match context.lanes[lane].state {
+            State::Loop(path) => Some(path),
+            _ => None,
+        };
+        let paths: Vec<_> = lanes.clone().filter_map(|lane| path_of(context, lane)).collect();
+        let elsewhere = |lane: usize| matches!(context.lanes[lane].state, State::Warp { .. });
+        if paths.windows(2).all(|pair| pair[0] == pair[1]) && !lanes.clone().any(elsewhere) {
+            let resting = lanes.clone().filter(|lane| path_of(context, *lane).is_some());
+            let mask = resting.fold(0, |mask, lane| mask | 1 << (lane % 32));
+            context.count_passed(warp, mask);
+        }
+        for lane in lanes {
+            if path_of(context, lane).is_some() {
+                context.lanes[lane].state = State::Ready;
+            }
+        }
+        !paths.is_empty()
     }
 
     /// A lane in `mask` that has not come to where `thread` waits; lanes that have ended are not waited for.
@@ -185,7 +219,7 @@ impl Runner {
                 && match context.lanes[lane].state {
                     State::Warp { mask: other_mask, at: other, .. } => other_mask != mask || other != at,
                     State::Done => false,
-                    State::Fresh | State::Ready | State::Block(_) => true,
+                    State::Fresh | State::Ready | State::Loop(_) | State::Block(_) => true,
                 }
         })
     }
@@ -194,6 +228,7 @@ impl Runner {
     fn exchange(&mut self, lanes: std::ops::Range<usize>, mask: u32, at: &'static std::panic::Location<'static>) {
         let first = lanes.start;
         let context = self.context();
+        context.count_barrier(first, at);
         let here = |context: &Context, thread: usize| {
             mask >> (thread % 32) & 1 == 1 && matches!(context.lanes[thread].state, State::Warp { .. })
         };
@@ -231,7 +266,7 @@ impl Runner {
             _ => None,
         });
         let Some((thread, at)) = waiting else {
-            context.pass_barrier();
+            context.pass_barrier(None);
             return false;
         };
         let elsewhere = (0..context.lanes.len()).find_map(|other| match context.lanes[other].state {
@@ -251,7 +286,7 @@ impl Runner {
             context.stopped = true;
             return false;
         }
-        context.pass_barrier();
+        context.pass_barrier(Some(at));
         for lane in &mut context.lanes {
             lane.state = State::Ready;
         }

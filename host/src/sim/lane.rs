@@ -7,7 +7,7 @@
 use super::banks;
 use super::finding::{Finding, Kind, Position};
 use super::memory::{Element, OFFSET_BITS};
-use super::requests::{OpenGrouping, Requests, Site};
+use super::requests::{OpenGrouping, Request, Requests, Site};
 use super::shared::{Epoch, SharedMemory};
 use super::{Job, Pulse, coalesce};
 use corosensei::Yielder;
@@ -34,6 +34,8 @@ pub(super) enum State {
     Ready,
     /// The block's barrier.
     Block(&'static Location<'static>),
+    /// The other lanes, some way into a long loop, so that what all have asked for can be counted: the loop's path.
+    Loop(u64),
     /// The lanes in a mask, perhaps to take the value of lane `source`.
     Warp { mask: u32, at: &'static Location<'static>, source: Option<u32> },
     /// It has ended.
@@ -266,7 +268,9 @@ impl Context {
     }
 
     fn record(&mut self, finding: Finding) {
-        let known = |old: &Finding| (old.kind, old.at, old.other) == (finding.kind, finding.at, finding.other);
+        // A race is one thing, from whichever side it is seen.
+        let places = |finding: &Finding| (finding.at.min(finding.other), finding.at.max(finding.other));
+        let known = |old: &Finding| old.kind == finding.kind && places(old) == places(&finding);
         if self.findings.len() < super::FINDINGS && !self.findings.iter().any(known) {
             self.findings.push(finding);
         }
@@ -274,10 +278,23 @@ impl Context {
 
     /// Counts the requests of a warp whose lanes have come together.
     pub(super) fn count(&mut self, warp: usize) {
+        let complete = self.requests.take();
+        self.count_requests(warp, &complete);
+        self.requests.give_back(complete);
+    }
+
+    /// Counts those requests that a lane in `lanes` takes part in: all of them have come to the same place in a loop, and
+    /// what one of them has passed none will come by again.
+    pub(super) fn count_passed(&mut self, warp: usize, lanes: u32) {
+        let passed = self.requests.take_passed(lanes);
+        self.count_requests(warp, &passed);
+    }
+
+    fn count_requests(&mut self, warp: usize, requests: &[Request]) {
         let block_idx = self.block_idx();
         let epoch = Epoch { block: self.block_epoch, warp: self.warp_epochs[warp] };
         let mut races = Vec::new();
-        for request in self.requests.iter() {
+        for request in requests {
             let (site, width) = (request.site, request.site.width());
             let lanes = u64::from(request.mask.count_ones());
             let first = request.addresses[request.mask.trailing_zeros() as usize];
@@ -306,33 +323,34 @@ impl Context {
             };
             *self.counts.entry((site, region)).or_default() += counts;
         }
-        self.requests.clear();
         races.into_iter().for_each(|race| self.record(race));
     }
 
     /// All lanes of the warp have met: what they did before is ordered before what they do next.
     pub(super) fn meet(&mut self, warp: usize) {
         self.count(warp);
-        self.count_barrier();
         self.warp_epochs[warp] += 1;
     }
 
     /// The block has passed a barrier, or ended.
-    pub(super) fn pass_barrier(&mut self) {
+    pub(super) fn pass_barrier(&mut self, at: Option<&'static Location<'static>>) {
         for (offset, thread, site) in self.shared.take_uninitialized() {
             let (name, offset) = self.shared.name(offset);
             let detail = format!("a thread reads byte {offset} of `{name}`, which no thread has written");
             self.find(thread as usize, Kind::Uninitialized, Some(site.at().into()), None, detail);
         }
         self.block_epoch += 1;
-        self.count_barrier();
+        if let Some(at) = at {
+            self.count_barrier(0, at);
+        }
     }
 
-    fn count_barrier(&mut self) {
+    /// Counts a meeting of threads, of which `thread` is one; too many stop the block.
+    pub(super) fn count_barrier(&mut self, thread: usize, at: &'static Location<'static>) {
         self.barriers += 1;
         if self.barriers > self.job.limits.barriers {
             let detail = format!("the block has passed more than {} barriers", self.job.limits.barriers);
-            self.find(0, Kind::NonTerminating, None, None, detail);
+            self.find(thread, Kind::NonTerminating, Some(at.into()), None, detail);
             self.stopped = true;
         }
     }
@@ -348,12 +366,9 @@ impl Context {
     fn ring(&mut self) -> Result<(), Stop> {
         self.pulse.calls.store(self.calls, Relaxed);
         self.alarm += SIGN_OF_LIFE;
-        let calls = self.calls - self.resumed;
+        let calls = self.lanes[self.current].calls + self.calls - self.resumed;
         if calls > self.job.limits.calls {
-            let detail = format!(
-                "a thread has made more than {} accesses and loop steps without a barrier",
-                self.job.limits.calls
-            );
+            let detail = format!("a thread has made more than {} accesses and loop steps", self.job.limits.calls);
             return Err(Stop::new(Kind::NonTerminating, detail));
         }
         Ok(())
@@ -413,7 +428,10 @@ impl Context {
     /// As [`Element::store`].
     #[inline(never)]
     unsafe fn atomic_add(&self, number: Number, element: Element<'_>, width: usize, value: *mut u8) {
+        // Who waits for others is not silent.
+        let thread = self.pulse.thread.swap(0, Relaxed);
         self.job.turns.wait_for(self.turn);
+        self.pulse.thread.store(thread, Relaxed);
         let (mut old, mut addend) = (0u64, 0u64);
         // SAFETY: the caller's promise; no value is wider than 8 bytes.
         unsafe {
@@ -495,6 +513,9 @@ impl Stop {
         Self(Box::new((kind, detail)))
     }
 }
+
+/// Iterations of an outermost loop between two pauses, which bound what is kept of requests not counted yet.
+const PAUSE: u64 = 1 << 12;
 
 /// Calls between two signs of life.
 const SIGN_OF_LIFE: u64 = 1 << 12;
@@ -628,10 +649,16 @@ impl Machine for Simulator {
     fn loop_next(&self) {
         // SAFETY: the scheduler holds no reference while a lane runs; the borrow ends with this statement.
         let at = unsafe { (&*current()).loops.innermost.at };
-        step(at, |block| {
+        let pause = step(at, |block| {
             block.loops.next();
-            block.call()
+            block.call()?;
+            Ok(block.loops.outer.len() == 1 && block.loops.innermost.number % PAUSE == 0)
         });
+        if let (true, Some(at)) = (pause, at) {
+            // SAFETY: as above.
+            let path = unsafe { (*current()).loops.path };
+            rest(State::Loop(path), 0, at);
+        }
     }
 
     fn loop_exit(&self) {

@@ -312,31 +312,31 @@ impl Watch {
         Self { last: vec![(0, Instant::now()); job.pulse.len()] }
     }
 
-    /// A thread that has been running for too long without a call.
+    /// A thread that has been running for too long without a call; that of the lowest block, if there are several.
     fn look(&mut self, job: &Job) -> Option<Finding> {
-        job.pulse.iter().zip(&mut self.last).find_map(|(pulse, (calls, since))| {
+        let silent = job.pulse.iter().zip(&mut self.last).filter_map(|(pulse, (calls, since))| {
             let now = pulse.calls.load(Relaxed);
             let thread = pulse.thread.load(Relaxed);
             if now != *calls || thread == 0 {
                 (*calls, *since) = (now, Instant::now());
             }
-            (since.elapsed() > job.limits.silence).then(|| {
-                // SAFETY: null, or a position of the program, which lives for ever.
-                let at = unsafe { pulse.at.load(Relaxed).as_ref() };
-                let start = Position { file: job.kernel.file, line: job.kernel.line, column: 1 };
-                let after = if at.is_some() { "since this access" } else { "since the kernel began" };
-                Finding {
-                    kind: Kind::NonTerminating,
-                    at: Some(at.map_or(start, Position::from)),
-                    other: None,
-                    block: lane::block_idx(job.plan.launch.grid, pulse.block.load(Relaxed)),
-                    thread: lane::thread_idx(job.plan.launch.block, thread as u32 - 1),
-                    detail: format!(
-                        "a thread has run for {} s without an access, a barrier or a step of a loop {after}",
-                        job.limits.silence.as_secs_f32(),
-                    ),
-                }
-            })
+            (since.elapsed() > job.limits.silence).then(|| (pulse.block.load(Relaxed), thread as u32 - 1, pulse))
+        });
+        let (block, thread, pulse) = silent.min_by_key(|(block, ..)| *block)?;
+        // SAFETY: null, or a position of the program, which lives for ever.
+        let at = unsafe { pulse.at.load(Relaxed).as_ref() };
+        let start = Position { file: job.kernel.file, line: job.kernel.line, column: 1 };
+        let after = if at.is_some() { "since this access" } else { "since the kernel began" };
+        Some(Finding {
+            kind: Kind::NonTerminating,
+            at: Some(at.map_or(start, Position::from)),
+            other: None,
+            block: lane::block_idx(job.plan.launch.grid, block),
+            thread: lane::thread_idx(job.plan.launch.block, thread),
+            detail: format!(
+                "a thread has run for {} s without an access, a barrier or a step of a loop {after}",
+                job.limits.silence.as_secs_f32(),
+            ),
         })
     }
 }

@@ -99,9 +99,27 @@ impl Requests {
         self.requests[place].add(lane, address)
     }
 
-    /// The requests so far, in the order in which they were first met.
-    pub(super) fn iter(&self) -> impl Iterator<Item = &Request> {
-        self.requests.iter()
+    /// Takes all requests, in the order in which they were first met: the lanes are together.
+    pub(super) fn take(&mut self) -> Vec<Request> {
+        let requests = std::mem::take(&mut self.requests);
+        self.clear();
+        requests
+    }
+
+    /// Takes the memory of requests that have been counted back, to use it again.
+    pub(super) fn give_back(&mut self, mut requests: Vec<Request>) {
+        requests.clear();
+        self.requests = requests;
+    }
+
+    /// Takes the requests that a lane in `lanes` takes part in.
+    pub(super) fn take_passed(&mut self, lanes: u32) -> Vec<Request> {
+        let (passed, rest): (Vec<_>, Vec<_>) = self.take().into_iter().partition(|request| request.mask & lanes != 0);
+        for (place, request) in rest.iter().enumerate() {
+            self.by_key.insert((request.site, request.path), place);
+        }
+        self.requests = rest;
+        passed
     }
 
     /// The lanes are together: their next accesses make new requests.

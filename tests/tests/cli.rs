@@ -1,0 +1,358 @@
+//! The program as a person or a script meets it: what it prints where, its exit status, its JSON.
+
+use assert_cmd::Command;
+use assert_cmd::assert::Assert;
+use busload::ptx::EMBEDDED;
+use busload::record::Report;
+use busload_tests::kernels;
+use gpu::kernels::FAMILIES;
+use predicates::prelude::*;
+use serde_json::Value;
+use std::collections::BTreeSet;
+use std::path::Path;
+use tempfile::TempDir;
+
+/// Every kernel, on small cases.
+const SMALL: [&str; 4] = ["--elements", "4099", "--shape", "97x65"];
+
+/// The program, in a folder of its own.
+fn busload(folder: &Path, arguments: &[&str]) -> Assert {
+    Command::new(env!("CARGO_BIN_EXE_busload-under-test")).current_dir(folder).args(arguments).assert()
+}
+
+fn folder() -> TempDir {
+    tempfile::tempdir().expect("a folder for temporary files")
+}
+
+/// The standard output of a command that must succeed.
+fn printed(arguments: &[&str]) -> String {
+    let output = busload(folder().path(), arguments).success().get_output().stdout.clone();
+    String::from_utf8(output).expect("text")
+}
+
+/// The JSON that a command prints with `--json -`, and its exit status.
+fn json(status: i32, arguments: &[&str]) -> Value {
+    let assert = busload(folder().path(), &[arguments, &["--json", "-"]].concat()).code(status);
+    serde_json::from_slice(&assert.get_output().stdout).expect("standard output is JSON alone")
+}
+
+fn has_gpu() -> bool {
+    printed(&["doctor"]).lines().any(|line| line.starts_with("yes  GPU"))
+}
+
+/// A command that makes no sense: exit status 2, a reason, nothing on standard output, and no file left.
+fn refused(arguments: &[&str], reason: &str) {
+    let folder = folder();
+    let with_json = [arguments, &["--json", "out.json"]].concat();
+    for arguments in [arguments, &with_json] {
+        let assert = busload(folder.path(), arguments).code(2).stdout("");
+        assert.stderr(predicate::str::contains(reason).and(predicate::str::contains("panicked").not()));
+        assert_eq!(folder.path().read_dir().expect("the folder").count(), 0, "{arguments:?} left a file");
+    }
+}
+
+#[test]
+fn what_makes_no_sense_is_refused_before_anything_runs() {
+    for command in ["bench", "simulate", "verify"] {
+        for (arguments, reason) in [
+            (&["--colour", "red"][..], "--colour"),
+            (&["--kernel", "transpose_paded"], "the nearest are transpose_padded"),
+            (&["--kernel", "copy("], "unclosed group"),
+            (&["--elements", "0"], "at least 1"),
+            (&["--elements", "-1"], "-1"),
+            (&["--elements", "many"], "a whole number"),
+            (&["--elements", "18446744073709551616"], "at most 18446744073709551615"),
+            (&["--elements", "18446744073709551615"], "choose a smaller size"),
+            (&["--elements", "4294967296", "--stride", "4294967296"], "choose a smaller size"),
+            (&["--shape", "0"], "at least 1"),
+            (&["--shape", "5x0"], "the number of columns must be at least 1"),
+            (&["--shape", "4294967296"], "at most 4294967295"),
+            (&["--shape", "4294967295"], "choose a smaller size"),
+            (&["--stride", "0"], "at least 1"),
+            (&["--offset", "33"], "at most 32"),
+            (&["--kernel", "copy_vec4", "--shape", "64"], "--shape means nothing to the selected kernels"),
+            (&["--kernel", "transpose_tiled", "--stride", "2"], "--stride means nothing to the selected kernels"),
+            (&["--threads", "0"], "--threads"),
+            (&["--max-blocks", "0"], "--max-blocks"),
+            (&["copy"], "copy"),
+        ] {
+            refused(&[&[command], arguments].concat(), reason);
+        }
+    }
+    refused(&["bench", "--samples", "0"], "--samples");
+    refused(&["bench", "--ptx", "missing.ptx"], "missing.ptx");
+    refused(&["bench", "--on", "moon"], "moon");
+    refused(&["measure"], "measure");
+}
+
+#[test]
+fn a_gpu_that_is_asked_for_must_be_there() {
+    if has_gpu() {
+        return;
+    }
+    for command in ["bench", "verify"] {
+        refused(&[command, "--on", "gpu"], "--on gpu");
+    }
+}
+
+#[test]
+fn json_that_cannot_be_written_is_refused_before_anything_runs() {
+    for command in ["bench", "simulate", "verify"] {
+        for target in ["missing/out.json", ".", "", "new/"] {
+            let reason = if target == "missing/out.json" { "no file can be written there" } else { "this is no file" };
+            let assert = busload(folder().path(), &[command, "--json", target]).code(2).stdout("");
+            assert.stderr(predicate::str::contains("--json").and(predicate::str::contains(reason)));
+        }
+    }
+}
+
+#[test]
+fn bench_in_the_simulator_says_first_that_nothing_was_timed() {
+    let small = ["--kernel", "copy_coalesced", "--elements", "4096"];
+    let mut commands = vec![[&["bench", "--on", "sim"], &small[..]].concat()];
+    if !has_gpu() {
+        commands.push([&["bench"], &small[..]].concat());
+    }
+    for command in commands {
+        let text = printed(&command);
+        let first = text.lines().next().expect("a line");
+        assert!(first.starts_with("Simulated") && first.contains("nothing was timed"), "{first}");
+        assert!(text.contains("copy_coalesced") && text.contains("4.00 (4.00)"), "{text}");
+    }
+}
+
+/// A field of an object, and what its value must be.
+type Field<'a> = (&'a str, fn(&Value) -> bool);
+
+/// Holds an object to fields and their types.
+#[track_caller]
+fn has(object: &Value, fields: &[Field<'_>]) {
+    for (field, is) in fields {
+        let value = object.get(field).unwrap_or_else(|| panic!("no `{field}` in {object:#}"));
+        assert!(is(value), "`{field}` is {value}");
+    }
+}
+
+fn is_three(value: &Value) -> bool {
+    value.as_array().is_some_and(|array| array.len() == 3 && array.iter().all(Value::is_u64))
+}
+
+fn is_filled(value: &Value) -> bool {
+    value.as_array().is_some_and(|array| !array.is_empty())
+}
+
+/// Holds a simulated report to the schema, but for its sites' counts.
+fn is_simulated_report(report: &Value, command: &str) {
+    has(
+        report,
+        &[
+            ("schema", |value| *value == 1),
+            ("command", Value::is_string),
+            ("machine", Value::is_object),
+            ("ptx", Value::is_object),
+            ("results", is_filled),
+        ],
+    );
+    assert_eq!(report["command"], command);
+    has(
+        &report["machine"],
+        &[
+            ("kind", |value| *value == "simulator"),
+            ("name", Value::is_string),
+            ("driver", Value::is_null),
+            ("sm_count", Value::is_u64),
+            ("l2_bytes", Value::is_null),
+            ("compute_capability", Value::is_null),
+            ("peak_gbps", Value::is_null),
+            ("copy_gbps", Value::is_null),
+        ],
+    );
+    has(
+        &report["ptx"],
+        &[("backend", Value::is_string), ("target", Value::is_string), ("source_hash", Value::is_string)],
+    );
+    for result in report["results"].as_array().expect("results") {
+        has(
+            result,
+            &[
+                ("kernel", Value::is_string),
+                ("family", Value::is_string),
+                ("case", Value::is_string),
+                ("params", Value::is_object),
+                ("launch", Value::is_object),
+                ("verified", Value::is_boolean),
+                ("bytes", Value::is_u64),
+                ("error", Value::is_null),
+                ("blocks", Value::is_object),
+                ("sites", is_filled),
+            ],
+        );
+        has(&result["launch"], &[("grid", is_three), ("block", is_three), ("shared_bytes", Value::is_u64)]);
+        has(&result["blocks"], &[("total", Value::is_u64), ("simulated", Value::is_u64)]);
+        for field in ["samples_ms", "median_ms", "min_ms", "gbps", "share_of_copy", "share_of_peak"] {
+            assert_eq!(result.get(field), None, "a simulated result has no `{field}`");
+        }
+        result["sites"].as_array().expect("sites").iter().for_each(is_site);
+    }
+}
+
+fn is_site(site: &Value) {
+    has(
+        site,
+        &[
+            ("file", |value| value.as_str().is_some_and(|file| file.starts_with("gpu/src/kernels/"))),
+            ("line", Value::is_u64),
+            ("column", Value::is_u64),
+            ("space", |value| *value == "global" || *value == "shared"),
+            ("op", |value| *value == "load" || *value == "store" || *value == "atomic"),
+            ("width", Value::is_u64),
+            ("requests", Value::is_u64),
+            ("lanes", Value::is_u64),
+        ],
+    );
+    let (global, shared) = (["sectors", "sectors_ideal", "lines"], ["wavefronts", "wavefronts_ideal"]);
+    let is_global = site["space"] == "global";
+    let (present, absent) = if is_global { (&global[..], &shared[..]) } else { (&shared[..], &global[..]) };
+    present.iter().for_each(|field| has(site, &[(field, Value::is_u64)]));
+    absent.iter().for_each(|field| assert_eq!(site.get(field), None, "{site:#}"));
+}
+
+#[test]
+fn the_json_of_every_command_has_the_fields_of_the_schema_and_every_kernel() {
+    for (command, arguments) in [("simulate", &[][..]), ("verify", &["--on", "sim"]), ("bench", &["--on", "sim"])] {
+        let report = json(0, &[&[command], arguments, &SMALL].concat());
+        is_simulated_report(&report, command);
+        let results = report["results"].as_array().expect("results");
+        assert!(results.iter().all(|result| result["verified"] == true), "{command}");
+        let ran: BTreeSet<_> = results.iter().map(|result| result["kernel"].as_str().expect("a name")).collect();
+        assert_eq!(ran, kernels().iter().map(|(_, entry)| entry.kernel.name).collect());
+        let sites = results.iter().flat_map(|result| result["sites"].as_array().expect("sites"));
+        let spaces: BTreeSet<_> = sites.map(|site| site["space"].as_str().expect("a space")).collect();
+        assert_eq!(spaces, BTreeSet::from(["global", "shared"]));
+    }
+}
+
+#[test]
+fn params_and_launch_are_those_of_the_case() {
+    let report = json(
+        0,
+        &[
+            "simulate",
+            "--kernel",
+            "^(transpose_padded|strided_read)$",
+            "--elements",
+            "1000",
+            "--stride",
+            "3",
+            "--shape",
+            "97x65",
+        ],
+    );
+    let [strided, transpose] = report["results"].as_array().expect("results").as_slice() else { panic!("{report:#}") };
+    assert_eq!(strided["params"], serde_json::json!({"elements": 1000, "stride": 3}));
+    assert_eq!(strided["launch"], serde_json::json!({"grid": [4, 1, 1], "block": [256, 1, 1], "shared_bytes": 0}));
+    assert_eq!(strided["bytes"], 8000);
+    assert_eq!(transpose["params"], serde_json::json!({"shape": [97, 65]}));
+    assert_eq!(transpose["launch"], serde_json::json!({"grid": [3, 4, 1], "block": [32, 8, 1], "shared_bytes": 0}));
+    assert_eq!(transpose["blocks"]["total"], 12);
+    assert_eq!(transpose["bytes"], 97 * 65 * 8);
+}
+
+#[test]
+fn results_are_the_same_bytes_on_every_run_and_any_number_of_threads() {
+    let run = |threads| printed(&[&["simulate", "--json", "-", "--threads", threads], &SMALL[..]].concat());
+    let once = run("1");
+    assert!(once == run("1") && once == run("2") && once == run("3"));
+    let report: Report = serde_json::from_str(&once).expect("a report");
+    let again = serde_json::to_string_pretty(&report).expect("JSON");
+    assert!(again == once.trim_end(), "a report that is read back is not the same report");
+}
+
+#[test]
+fn a_json_file_holds_what_standard_output_would_and_the_table_is_printed_beside_it() {
+    let small = ["simulate", "--kernel", "^copy_", "--elements", "1000,33"];
+    let folder = folder();
+    let table = busload(folder.path(), &[&small[..], &["--json", "out.json"]].concat()).success();
+    table.stdout(predicate::str::contains("copy_vec4").and(predicate::str::contains("verified")));
+    let file = std::fs::read_to_string(folder.path().join("out.json")).expect("the file");
+    assert_eq!(file, printed(&[&small[..], &["--json", "-"]].concat()));
+    assert_eq!(folder.path().read_dir().expect("the folder").count(), 1, "nothing else is left");
+    let results = serde_json::from_str::<Value>(&file).expect("JSON")["results"].clone();
+    let copies = kernels().iter().filter(|(_, entry)| entry.kernel.name.starts_with("copy_")).count();
+    assert_eq!(results.as_array().expect("results").len(), 2 * copies);
+}
+
+#[test]
+fn a_sample_says_that_it_is_one_and_is_not_called_verified() {
+    let sample = ["simulate", "--kernel", "copy_coalesced", "--elements", "100000", "--max-blocks", "10"];
+    let text = printed(&sample);
+    assert!(text.contains("sampled: ") && text.contains(" of 391 blocks"), "{text}");
+    let report = json(0, &sample);
+    is_simulated_report(&report, "simulate");
+    let result = &report["results"][0];
+    assert_eq!((&result["verified"], &result["blocks"]["total"]), (&Value::Bool(false), &Value::from(391)));
+    let simulated = result["blocks"]["simulated"].as_u64().expect("a number");
+    assert!((1..=11).contains(&simulated), "{simulated}");
+    let requests = result["sites"][0]["requests"].as_u64().expect("a number");
+    assert!(requests <= 8 * simulated, "counts are those of the blocks that ran");
+}
+
+#[test]
+fn a_case_that_does_not_fit_in_memory_fails_and_the_others_still_run() {
+    let report = json(
+        1,
+        &["simulate", "--kernel", "copy_coalesced", "--elements", "200000000000,1000", "--max-blocks", "999999999"],
+    );
+    let [large, small] = report["results"].as_array().expect("results").as_slice() else { panic!("{report:#}") };
+    assert_eq!((&large["verified"], &large["error"]["kind"]), (&Value::Bool(false), &Value::from("memory")));
+    assert!(
+        large["error"]["message"].as_str().is_some_and(|message| message.contains("1600000000000 bytes")),
+        "{large:#}"
+    );
+    assert_eq!((&small["verified"], &small["error"]), (&Value::Bool(true), &Value::Null));
+}
+
+#[test]
+fn list_shows_every_family_and_kernel_and_names_are_one_a_line() {
+    let list = printed(&["list"]);
+    for family in FAMILIES {
+        assert!(list.contains(&format!("{}: {}", family.name, family.summary)), "{}", family.name);
+    }
+    for (_, entry) in kernels() {
+        let line = list.lines().find(|line| line.split_whitespace().next() == Some(entry.kernel.name));
+        let line = line.unwrap_or_else(|| panic!("{} is not listed", entry.kernel.name));
+        assert!(line.ends_with('.') && !line.contains('`'), "{line}");
+    }
+    let names: Vec<_> = kernels().iter().map(|(_, entry)| entry.kernel.name).collect();
+    assert_eq!(printed(&["list", "--names"]).lines().collect::<Vec<_>>(), names);
+}
+
+#[test]
+fn doctor_says_what_there_is() {
+    let text = printed(&["doctor"]);
+    assert!(text.lines().any(|line| line.starts_with("yes  simulator: ")), "{text}");
+    assert!(text.lines().any(|line| line.starts_with("yes  GPU: ") || line.starts_with(" no  GPU: ")), "{text}");
+    let kernels = format!("{} kernels for sm_80", kernels().len());
+    assert!(text.lines().any(|line| line.starts_with("yes  PTX") && line.contains(&kernels)), "{text}");
+}
+
+#[test]
+fn ptx_prints_the_committed_build() {
+    assert!(printed(&["ptx"]) == EMBEDDED);
+}
+
+#[test]
+fn help_names_every_command_and_an_option_for_every_axis() {
+    let help = printed(&["--help"]);
+    for command in ["bench", "simulate", "verify", "list", "doctor", "ptx"] {
+        assert!(help.lines().any(|line| line.split_whitespace().next() == Some(command)), "{command}: {help}");
+    }
+    for command in ["bench", "simulate", "verify"] {
+        let help = printed(&[command, "--help"]);
+        for axis in FAMILIES.iter().flat_map(|family| family.axes) {
+            assert!(help.contains(&format!("--{} <", axis.name)), "{command} --help says nothing of --{}", axis.name);
+        }
+    }
+    busload(folder().path(), &["--version"]).success().stdout(predicate::str::starts_with("busload "));
+    busload(folder().path(), &[]).code(2).stdout("").stderr(predicate::str::contains("Usage: busload"));
+}
