@@ -2,11 +2,12 @@
 
 use crate::bench::{self, Samples};
 use crate::cases::{self, Run, Selection, Sizes};
+use crate::claims;
 use crate::cuda::Gpu;
 use crate::doctor;
 use crate::ptx::Ptx;
 use crate::record::{Machine, Record, Report};
-use crate::report::{self, Json};
+use crate::report::{self, Target};
 use crate::sim;
 use anyhow::{Context, Result};
 use clap::builder::{PossibleValuesParser, ValueParser};
@@ -70,6 +71,29 @@ pub fn command() -> Command {
             Command::new("list")
                 .about("List the families and their kernels, in the order of the curriculum")
                 .arg(Arg::new("names").long("names").action(ArgAction::SetTrue).help("Names alone, one a line")),
+        )
+        .subcommand(
+            Command::new("claims")
+                .about("Judge what the articles claim, by counts of the simulator and by results of a GPU")
+                .arg(
+                    Arg::new("results")
+                        .long("results")
+                        .value_name("FILE")
+                        .action(ArgAction::Append)
+                        .help("What `bench --json` wrote on a GPU; without it claims about speed stay open"),
+                )
+                .arg(
+                    Arg::new("json")
+                        .long("json")
+                        .value_name("FILE")
+                        .help("Write the claims as JSON; - is standard output"),
+                )
+                .arg(
+                    Arg::new("markdown")
+                        .long("markdown")
+                        .value_name("FILE")
+                        .help("Write the claims as a Markdown table; - is standard output"),
+                ),
         )
         .subcommand(
             Command::new("doctor").about("Say what this machine can do, and what is missing for the rest").arg(ptx()),
@@ -175,6 +199,7 @@ pub fn run(matches: &ArgMatches) -> Result<bool> {
             report::print(&list_kernels(matches.get_flag("names")))?;
             Ok(true)
         }
+        Some(("claims", matches)) => claims(matches),
         Some(("doctor", matches)) => {
             run_doctor(matches, Vec::new())?;
             Ok(true)
@@ -185,6 +210,30 @@ pub fn run(matches: &ArgMatches) -> Result<bool> {
         }
         other => unreachable!("clap knows no such command: {other:?}"),
     }
+}
+
+fn claims(matches: &ArgMatches) -> Result<bool> {
+    let read = |file: &String| -> Result<Report> {
+        let text = std::fs::read_to_string(file).with_context(|| format!("--results {file}"))?;
+        serde_json::from_str(&text).with_context(|| format!("--results {file}: not what `bench --json` writes"))
+    };
+    let files = matches.get_many::<String>("results").into_iter().flatten();
+    let results = files.map(read).collect::<Result<Vec<_>>>().map_err(Usage)?;
+    let target = |name: &str| matches.get_one::<String>(name).map(|file| Target::open(&format!("--{name}"), file));
+    let json = target("json").transpose().map_err(Usage)?;
+    let markdown = target("markdown").transpose().map_err(Usage)?;
+    let judged = claims::judge(&claims::Cached::new(results));
+    if let Some(target) = &json {
+        let object = serde_json::json!({ "schema": 1, "command": "claims", "claims": judged });
+        target.write(&(serde_json::to_string_pretty(&object)? + "\n"))?;
+    }
+    if let Some(target) = &markdown {
+        target.write(&report::claims_markdown(&judged))?;
+    }
+    if ![&json, &markdown].into_iter().flatten().any(Target::is_standard_output) {
+        report::print(&report::claims_table(&judged))?;
+    }
+    Ok(true)
 }
 
 /// Prints what this machine can do, and after it what the caller has looked at.
@@ -251,26 +300,26 @@ fn runs(matches: &ArgMatches, sizes: Sizes, sm_count: u32) -> Result<Vec<Run>, U
     Ok(selected(matches)?.runs(sizes, sm_count).map_err(anyhow::Error::from)?)
 }
 
-fn json(matches: &ArgMatches) -> Result<Option<Json>, Usage> {
-    Ok(matches.get_one::<String>("json").map(|target| Json::open(target)).transpose()?)
+fn json(matches: &ArgMatches) -> Result<Option<Target>, Usage> {
+    Ok(matches.get_one::<String>("json").map(|target| Target::open("--json", target)).transpose()?)
 }
 
 /// Where a report goes as it grows: to the JSON file after every result, and to the terminal at the end.
 struct Output {
-    json: Option<Json>,
+    json: Option<Target>,
     report: Report,
     progress: Progress,
 }
 
 impl Output {
-    fn new(command: &str, machine: Machine, ptx: &Ptx, json: Option<Json>, cases: usize) -> Self {
+    fn new(command: &str, machine: Machine, ptx: &Ptx, json: Option<Target>, cases: usize) -> Self {
         let report = Report { schema: 1, command: command.into(), machine, ptx: ptx.into(), results: Vec::new() };
         Self { json, report, progress: Progress::new(cases as u64) }
     }
 
     /// Whether standard output is the JSON's alone.
     fn quiet(&self) -> bool {
-        matches!(self.json, Some(Json::StandardOutput))
+        self.json.as_ref().is_some_and(Target::is_standard_output)
     }
 
     /// Says something to the person in front of the terminal.
@@ -285,7 +334,7 @@ impl Output {
     fn push(&mut self, record: Record) -> Result<()> {
         self.report.results.push(record);
         self.progress.next();
-        self.json.as_ref().map_or(Ok(()), |json| json.update(&self.report))
+        self.json.as_ref().map_or(Ok(()), |json| json.update(&self.report.json()?))
     }
 
     /// Prints the table and finishes the JSON; false if a case failed.
@@ -293,7 +342,7 @@ impl Output {
         self.progress.finish();
         self.say(report::table(&self.report.results).trim_end())?;
         if let Some(json) = &self.json {
-            json.finish(&self.report)?;
+            json.write(&self.report.json()?)?;
         }
         Ok(self.report.results.iter().all(|record| record.error.is_none()))
     }
@@ -383,7 +432,7 @@ fn bench(matches: &ArgMatches) -> Result<bool> {
     let samples = Samples { warm_up: 3, count: *matches.get_one("samples").expect("has a default") };
     let runs = runs(matches, Sizes::Gpu, gpu.facts().sm_count)?;
     let child = matches.get_one::<usize>("resume").copied();
-    let json = if child.is_some() { Some(Json::StandardOutput) } else { json(matches)? };
+    let json = if child.is_some() { Some(Target::StandardOutput) } else { json(matches)? };
     let mut output = Output::new("bench", Machine::gpu(gpu.facts()), &ptx, json, runs.len());
     if child.is_none() {
         let facts = gpu.facts();
@@ -417,7 +466,7 @@ fn verify(matches: &ArgMatches) -> Result<bool> {
     // The same cases on both machines: the GPU's defaults are for measuring.
     let on_gpu_too = gpu.as_ref().map(|gpu| runs(matches, Sizes::Simulator, gpu.facts().sm_count));
     let on_gpu_too = on_gpu_too.transpose()?.unwrap_or_default();
-    let json = if child.is_some() { Some(Json::StandardOutput) } else { json(matches)? };
+    let json = if child.is_some() { Some(Target::StandardOutput) } else { json(matches)? };
     let mut output = Output::new("verify", machine, &ptx, json, simulated.len() + on_gpu_too.len());
     simulate_all(&simulated, &simulator_options(matches), &mut output)?;
     if let Some(gpu) = &gpu {

@@ -4,6 +4,7 @@
 //! - [`cuda`]: the GPU, through the driver found at run time.
 //! - [`verify`]: compares what a kernel wrote with its reference; nothing is timed before.
 //! - [`bench`](mod@bench): sampling and statistics, and the runs of a suite on either machine.
+//! - [`claims`]: what the articles say that busload grew out of, judged by counts and results.
 //! - [`cases`]: from what was asked for on the command line to kernels, cases and plans.
 //! - [`record`] and [`report`]: what came of a run, as data, as a table, as JSON.
 //! - [`ptx`]: the committed build of the kernels, and the properties it is held to.
@@ -12,6 +13,7 @@
 pub mod arguments;
 pub mod bench;
 pub mod cases;
+pub mod claims;
 pub mod cli;
 #[cfg_attr(not(all(feature = "cuda", target_os = "linux", target_arch = "x86_64")), path = "no_cuda.rs")]
 pub mod cuda;

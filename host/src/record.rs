@@ -23,6 +23,16 @@ pub struct Report {
     pub results: Vec<Record>,
 }
 
+impl Report {
+    /// The report as JSON: one object, a line for each field.
+    ///
+    /// # Errors
+    /// If a number in it is none.
+    pub fn json(&self) -> serde_json::Result<String> {
+        Ok(serde_json::to_string_pretty(self)? + "\n")
+    }
+}
+
 /// A machine.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Machine {

@@ -356,3 +356,32 @@ fn help_names_every_command_and_an_option_for_every_axis() {
     busload(folder().path(), &["--version"]).success().stdout(predicate::str::starts_with("busload "));
     busload(folder().path(), &[]).code(2).stdout("").stderr(predicate::str::contains("Usage: busload"));
 }
+
+#[test]
+fn claims_are_judged_and_exported() {
+    let folder = folder();
+    busload(folder.path(), &["claims", "--json", "claims.json", "--markdown", "claims.md"]).success();
+    let json: Value =
+        serde_json::from_slice(&std::fs::read(folder.path().join("claims.json")).expect("a file")).expect("JSON");
+    let claims = json["claims"].as_array().expect("a list");
+    assert!(claims.len() >= 60);
+    for claim in claims {
+        for field in ["id", "seed", "claim", "verdict", "detail"] {
+            assert!(claim[field].is_string(), "{field} of {claim}");
+        }
+        let verdict = claim["verdict"].as_str().expect("a string");
+        assert!(["confirmed", "within", "corrected", "open"].contains(&verdict), "{verdict}");
+    }
+    let markdown = std::fs::read_to_string(folder.path().join("claims.md")).expect("a file");
+    assert!(claims.iter().all(|claim| markdown.contains(claim["id"].as_str().expect("a string"))));
+}
+
+#[test]
+fn claims_of_a_results_file_that_is_none_are_refused() {
+    let folder = folder();
+    std::fs::write(folder.path().join("other.json"), "{}").expect("a file");
+    for (file, reason) in [("other.json", "not what `bench --json` writes"), ("missing.json", "missing.json")] {
+        let assert = busload(folder.path(), &["claims", "--results", file]).code(2).stdout("");
+        assert.stderr(predicate::str::contains(reason));
+    }
+}

@@ -1,10 +1,12 @@
 //! Reports for people and for programs: one exporter a file.
 
-mod json;
+mod claims;
 mod table;
+mod target;
 
-pub use json::Json;
+pub use claims::{claims_markdown, claims_table};
 pub use table::table;
+pub use target::Target;
 
 use anyhow::{Context, Result};
 use std::io::{ErrorKind, Write};

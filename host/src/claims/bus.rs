@@ -1,0 +1,70 @@
+//! The chapter of the bus, which gave busload its name; its figures are of an H100.
+
+use super::evidence::{Evidence, lines, sectors, used};
+use super::{Claim, arithmetic, claim, counted, rounded};
+use gpu::suite::{Counts, Operation, Value};
+
+const SEED: &str = "002_481adede6db67a1f.txt";
+
+fn thousand(evidence: &dyn Evidence) -> Counts {
+    let values = [("elements", Value::Count(1 << 14)), ("stride", Value::Count(1000))];
+    evidence.counts("strided_read", &values, "src", Operation::Load)
+}
+
+fn linear(evidence: &dyn Evidence) -> Counts {
+    evidence.counts("copy_coalesced", &[], "src", Operation::Load)
+}
+
+pub(super) fn claims() -> Vec<Claim> {
+    vec![
+        claim("002-one-bus", SEED, "32 neighbours take one trip of 128 bytes.", |evidence| {
+            counted(1.0, lines(linear(evidence)), "lines a request")
+        }),
+        claim("002-all-used", SEED, "Of that trip every byte is used.", |evidence| {
+            counted(100.0, used(linear(evidence)), "% of the bytes")
+        }),
+        claim("002-32-buses", SEED, "32 threads 1000 floats apart take 32 trips.", |evidence| {
+            counted(32.0, lines(thousand(evidence)), "lines a request")
+        }),
+        claim("002-4096-bytes", SEED, "Those trips fetch 4096 bytes.", |evidence| {
+            counted(4096.0, 32.0 * sectors(thousand(evidence)), "bytes a request")
+                .because("each trip fetches one sector of its line")
+        }),
+        claim("002-3-percent", SEED, "About 3 % of what they fetch is used.", |evidence| {
+            rounded(3.125, used(thousand(evidence)), 0.2, "% of the bytes").because("a sector is a quarter of a line")
+        }),
+        claim(
+            "002-32-times-the-bytes",
+            SEED,
+            "The scattered load is charged 32 times the bytes of the other.",
+            |evidence| counted(32.0, sectors(thousand(evidence)) / sectors(linear(evidence)), "times the bytes"),
+        ),
+        claim("002-four-sectors", SEED, "The floor of a request is 4 sectors a warp.", |evidence| {
+            let counts = evidence.counts("cache_path_cached", &[("lanes", Value::Count(16))], "src", Operation::Load);
+            counted(4.0, sectors(counts), "sectors a request with half the lanes")
+                .because("the floor is what the active lanes need, down to 1 for a broadcast")
+        }),
+        claim("002-sectors-by-hopper", SEED, "A partial access wastes down to 32 bytes, not 128 (H100).", |evidence| {
+            counted(32.0, 32.0 * sectors(thousand(evidence)) / 32.0, "bytes a lane")
+        }),
+        claim(
+            "002-1000-times-4mi",
+            SEED,
+            "Thread t reads the float at t x 1000, for 4 Mi threads with int indices.",
+            |_| {
+                let largest = (f64::from(1 << 22) - 1.0) * 1000.0;
+                arithmetic(1.0, (largest / 2_147_483_647.0).ceil(), 0.0, |_| {
+                    "the index passes 2^31 - 1 at thread 2147484, and the negative index passes a guard `< n`"
+                        .to_owned()
+                })
+            },
+        ),
+        claim("002-6.4-times", SEED, "From 1.3 to 8.5 % of cuBLAS is about 6.4 times (H100).", |_| {
+            arithmetic(6.4, 8.5 / 1.3, 0.2, |times| format!("{times} by its own shares"))
+        }),
+        claim("002-line-is-a-warp", SEED, "A line holds exactly one warp's worth of floats.", |evidence| {
+            let counts = linear(evidence);
+            counted(32.0, counts.lanes as f64 / counts.lines as f64, "floats a line")
+        }),
+    ]
+}

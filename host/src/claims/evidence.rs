@@ -1,0 +1,149 @@
+//! What claims are judged by: counts of the simulator, and results measured on a GPU.
+
+use crate::record::Report;
+use crate::sim::{self, Options};
+use gpu::kernels::FAMILIES;
+use gpu::suite::{Case, Counts, Operation, Value};
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// A measured number, and the GPU that it comes from.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Found {
+    /// The number.
+    pub value: f64,
+    /// The GPU's name.
+    pub gpu: String,
+}
+
+/// What claims are judged by.
+pub trait Evidence {
+    /// What `kernel` asks of `buffer` (a parameter or a shared array) by `operation`, on the case that `values` make with
+    /// the simulator's defaults.
+    fn counts(&self, kernel: &str, values: &[(&str, Value)], buffer: &str, operation: Operation) -> Counts;
+
+    /// The bandwidth in GB/s that `kernel` reached, on its largest measured case in which `values` are as given.
+    fn gbps(&self, kernel: &str, values: &[(&str, Value)]) -> Option<Found>;
+
+    /// That bandwidth as a share of the memory's peak.
+    fn share_of_peak(&self, kernel: &str) -> Option<Found>;
+}
+
+/// Evidence from the simulator, run when asked and kept, and from results files.
+pub struct Cached {
+    results: Vec<Report>,
+    counts: RefCell<BTreeMap<String, Regions>>,
+}
+
+type Regions = BTreeMap<(String, Operation, u64), Counts>;
+
+impl Cached {
+    /// Evidence with what these reports measured.
+    pub fn new(results: Vec<Report>) -> Self {
+        Self { results, counts: RefCell::default() }
+    }
+
+    fn simulate(kernel: &str, values: &[(&str, Value)]) -> Regions {
+        let entries = FAMILIES.iter().flat_map(|family| family.kernels.iter().map(move |entry| (family, entry)));
+        let (family, entry) = entries
+            .into_iter()
+            .find(|(_, entry)| entry.kernel.name == kernel)
+            .unwrap_or_else(|| panic!("a claim names the kernel {kernel}, which is not in the suite"));
+        let value = |axis: &gpu::suite::Axis| {
+            let given = values.iter().find(|(name, _)| *name == axis.name);
+            (axis.name, given.map_or(axis.in_simulator[0], |(_, value)| *value))
+        };
+        let case =
+            Case { values: family.axes.iter().map(value).collect(), sm_count: crate::record::SIMULATED_SM_COUNT };
+        let plan = (entry.plan)(&case).unwrap_or_else(|error| panic!("{kernel} on {case}: {error}"));
+        let outcome = sim::simulate(entry.kernel, Arc::new(plan), &Options::default(), &|_, _| ())
+            .unwrap_or_else(|error| panic!("{kernel} on {case}: {error}"));
+        outcome.regions
+    }
+
+    /// The records of `kernel` in which `values` are as given, with the report they stand in.
+    fn timed(&self, kernel: &str, values: &[(&str, Value)]) -> Option<(&Report, &crate::record::Timed)> {
+        let matches = |record: &&crate::record::Record| {
+            record.kernel == kernel
+                && record.verified
+                && values.iter().all(|(name, value)| record.params.get(*name) == Some(&crate::record::param(*value)))
+        };
+        let records = self.results.iter().flat_map(|report| report.results.iter().map(move |record| (report, record)));
+        let largest = records.filter(|(_, record)| matches(record)).max_by_key(|(_, record)| record.bytes)?;
+        Some((largest.0, largest.1.timed.as_ref()?))
+    }
+}
+
+impl Evidence for Cached {
+    fn counts(&self, kernel: &str, values: &[(&str, Value)], buffer: &str, operation: Operation) -> Counts {
+        let key = format!("{kernel} {values:?}");
+        let mut cache = self.counts.borrow_mut();
+        let regions = cache.entry(key).or_insert_with(|| Self::simulate(kernel, values));
+        let of = regions.iter().filter(|((name, op, _), _)| name == buffer && *op == operation);
+        of.map(|(_, counts)| *counts).sum()
+    }
+
+    fn gbps(&self, kernel: &str, values: &[(&str, Value)]) -> Option<Found> {
+        let (report, timed) = self.timed(kernel, values)?;
+        Some(Found { value: timed.gbps, gpu: report.machine.name.clone() })
+    }
+
+    fn share_of_peak(&self, kernel: &str) -> Option<Found> {
+        let (report, timed) = self.timed(kernel, &[])?;
+        Some(Found { value: timed.share_of_peak?, gpu: report.machine.name.clone() })
+    }
+}
+
+/// Evidence with other counts, for tests.
+#[cfg(test)]
+pub(super) struct Perturbed<'a>(pub(super) &'a dyn Evidence);
+
+#[cfg(test)]
+impl Evidence for Perturbed<'_> {
+    fn counts(&self, kernel: &str, values: &[(&str, Value)], buffer: &str, operation: Operation) -> Counts {
+        let mut counts = self.0.counts(kernel, values, buffer, operation);
+        // Kernels differ in how much is added, so that their ratios change too.
+        let more = kernel.bytes().map(u64::from).sum::<u64>();
+        counts.requests += more;
+        counts.lanes += 3 * more;
+        counts.sectors = 7 * counts.sectors + 11 * more;
+        counts.lines = 5 * counts.lines + 13 * more;
+        counts.wavefronts = 3 * counts.wavefronts + 17 * more;
+        counts
+    }
+
+    fn gbps(&self, kernel: &str, values: &[(&str, Value)]) -> Option<Found> {
+        self.0.gbps(kernel, values)
+    }
+
+    fn share_of_peak(&self, kernel: &str) -> Option<Found> {
+        self.0.share_of_peak(kernel)
+    }
+}
+
+/// One over the other, where both were measured.
+pub(super) fn over(numerator: Option<Found>, denominator: Option<Found>) -> Option<Found> {
+    let (numerator, denominator) = (numerator?, denominator?);
+    Some(Found { value: numerator.value / denominator.value, gpu: numerator.gpu })
+}
+
+/// Sectors a request.
+pub(super) fn sectors(counts: Counts) -> f64 {
+    counts.sectors as f64 / counts.requests as f64
+}
+
+/// Lines a request.
+pub(super) fn lines(counts: Counts) -> f64 {
+    counts.lines as f64 / counts.requests as f64
+}
+
+/// Wavefronts a request.
+pub(super) fn wavefronts(counts: Counts) -> f64 {
+    counts.wavefronts as f64 / counts.requests as f64
+}
+
+/// The share of the bytes fetched that 4-byte lanes asked for, in per cent.
+pub(super) fn used(counts: Counts) -> f64 {
+    100.0 * 4.0 * counts.lanes as f64 / (32.0 * counts.sectors as f64)
+}

@@ -1,0 +1,124 @@
+//! The course's fourth day, of an A100.
+
+use super::evidence::{Evidence, lines, over, sectors, used, wavefronts};
+use super::{Claim, arithmetic, claim, counted, ratio};
+use gpu::suite::{Counts, Operation, Value};
+
+const SEED: &str = "004_8b6ad650f2b2be83.txt";
+
+/// GB/s, the A100's peak.
+const PEAK: f64 = 2039.0;
+
+/// Its summary: version, GB/s, per cent of peak.
+const SUMMARY: [(&str, f64, f64); 4] =
+    [("naive", 380.0, 19.0), ("unpadded", 920.0, 45.0), ("padded", 1590.0, 78.0), ("geam", 1710.0, 84.0)];
+
+fn strided(evidence: &dyn Evidence, stride: u64) -> Counts {
+    evidence.counts("strided_read", &[("stride", Value::Count(stride))], "src", Operation::Load)
+}
+
+pub(super) fn claims() -> Vec<Claim> {
+    let mut claims: Vec<Claim> = SUMMARY
+        .into_iter()
+        .map(|(version, gbps, share)| {
+            let text = format!("{gbps} GB/s ({version} transpose) are {share} % of the A100's peak.");
+            claim(format!("004-share-{version}"), SEED, text, move |_| {
+                arithmetic(share, 100.0 * gbps / PEAK, 0.5, |truth| format!("{truth} % by its own figures"))
+            })
+        })
+        .collect();
+    claims.extend([
+        claim("004-line-four-sectors", SEED, "A line is four sectors of 32 bytes.", |evidence| {
+            let counts = strided(evidence, 1);
+            counted(4.0, sectors(counts) / lines(counts), "sectors a line")
+        }),
+        claim(
+            "004-stride-2-lines",
+            SEED,
+            "A stride of 2 takes 2 transactions and uses half of 256 bytes.",
+            |evidence| counted(2.0, lines(strided(evidence, 2)), "lines a request"),
+        ),
+        claim("004-eta", SEED, "The share used is 128 / (32 T) for T sectors: 50 % at stride 2.", |evidence| {
+            counted(50.0, used(strided(evidence, 2)), "% of the bytes")
+        }),
+        claim("004-worst-12.5", SEED, "The worst scatter moves 1024 bytes and uses 12.5 % of them.", |evidence| {
+            counted(12.5, used(strided(evidence, 32)), "% of the bytes")
+        }),
+        claim(
+            "004-sector-lines-consistent",
+            SEED,
+            "A scattered warp makes up to 32 transactions of 32 bytes.",
+            |evidence| counted(32.0, sectors(strided(evidence, 8)), "sectors a request"),
+        ),
+        claim("004-column-conflict", SEED, "A column of a 32x32 array puts all 32 threads on one bank.", |evidence| {
+            counted(
+                32.0,
+                wavefronts(evidence.counts("transpose_tiled", &[], "tile", Operation::Load)),
+                "wavefronts a request",
+            )
+        }),
+        claim("004-padding-zero-conflicts", SEED, "With a 33rd column no conflict is left.", |evidence| {
+            counted(
+                1.0,
+                wavefronts(evidence.counts("transpose_padded", &[], "tile", Operation::Load)),
+                "wavefronts a request",
+            )
+        }),
+        claim("004-padding-4.2", SEED, "Padding makes the transpose 4.2 times as fast (A100).", |evidence| {
+            let of = |kernel| evidence.gbps(kernel, &[]);
+            ratio(
+                4.2,
+                over(of("transpose_padded"), of("transpose_tiled")),
+                0.25,
+                "transpose_padded over transpose_tiled",
+            )
+        }),
+        claim("004-unpadded-380", SEED, "Without padding the transpose reaches 380 GB/s (A100).", |_| {
+            arithmetic(380.0, 920.0, 0.0, |gbps| format!("{gbps} GB/s in its own summary of the same kernel"))
+        }),
+        claim(
+            "004-naive-380",
+            SEED,
+            "The naive transpose is as slow as the unpadded tile: both 380 GB/s (A100).",
+            |evidence| {
+                let of = |kernel| evidence.gbps(kernel, &[]);
+                ratio(
+                    1.0,
+                    over(of("transpose_tiled"), of("transpose_naive")),
+                    0.25,
+                    "transpose_tiled over transpose_naive",
+                )
+            },
+        ),
+        claim(
+            "004-padded-over-naive",
+            SEED,
+            "The padded transpose is 4.2 times as fast as the naive one (A100).",
+            |evidence| {
+                let of = |kernel| evidence.gbps(kernel, &[]);
+                ratio(
+                    1590.0 / 380.0,
+                    over(of("transpose_padded"), of("transpose_naive")),
+                    0.25,
+                    "transpose_padded over transpose_naive",
+                )
+            },
+        ),
+        claim("004-one-line-aim", SEED, "Exactly one line a request is what to aim for.", |evidence| {
+            let counts = evidence.counts("copy_vec4", &[], "src", Operation::Load);
+            counted(1.0, lines(counts), "lines a request in the fastest copy")
+                .because("16 bytes a lane make four, all of them full")
+        }),
+        claim(
+            "004-naive-strided-writes",
+            SEED,
+            "In the naive transpose the writes are strided and the reads coalesced.",
+            |evidence| {
+                let store = sectors(evidence.counts("transpose_naive", &[], "dst", Operation::Store));
+                let load = sectors(evidence.counts("transpose_naive", &[], "src", Operation::Load));
+                counted(8.0, store / load, "times the sectors on the writing side")
+            },
+        ),
+    ]);
+    claims
+}
