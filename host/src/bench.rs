@@ -6,6 +6,7 @@ use crate::record::{self, ErrorRecord, Record, Simulated, SiteRecord, Timed};
 use crate::sim::{self, Outcome};
 use crate::verify::{self, Check, Mismatch};
 use gpu::suite::{Counts, Plan};
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
@@ -19,6 +20,18 @@ pub struct Samples {
     pub warm_up: u32,
     /// Samples, at least 1.
     pub count: u32,
+    /// What the L2 holds before each.
+    pub l2: L2,
+}
+
+/// What the L2 holds before a sample.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum L2 {
+    /// Nothing of the kernel's: it was flushed.
+    Cold,
+    /// What the launch before left in it.
+    Hot,
 }
 
 /// Takes samples in milliseconds from `timer`.
@@ -33,7 +46,7 @@ pub fn measure<E>(samples: Samples, mut timer: impl FnMut() -> Result<f64, E>) -
 }
 
 /// Statistics of `samples_ms`, of which there is at least one, for a kernel that must move `bytes`.
-pub fn timed(samples_ms: Vec<f64>, bytes: u64, copy_gbps: Option<f64>, peak_gbps: Option<f64>) -> Timed {
+pub fn timed(samples_ms: Vec<f64>, l2: L2, bytes: u64, copy_gbps: Option<f64>, peak_gbps: Option<f64>) -> Timed {
     let mut sorted = samples_ms.clone();
     sorted.sort_by(f64::total_cmp);
     let quantile = |q: f64| {
@@ -44,6 +57,7 @@ pub fn timed(samples_ms: Vec<f64>, bytes: u64, copy_gbps: Option<f64>, peak_gbps
     let median_ms = quantile(0.5);
     let gbps = bytes as f64 / median_ms / 1e6;
     Timed {
+        l2,
         median_ms,
         min_ms: sorted[0],
         spread: (quantile(0.75) - quantile(0.25)) / median_ms,
@@ -171,7 +185,9 @@ pub fn on_gpu(gpu: &Gpu, run: &Run, samples: Option<Samples>, copy_gbps: Option<
     match result {
         Ok(samples_ms) => {
             record.verified = true;
-            record.timed = samples_ms.map(|ms| timed(ms, run.plan.bytes, copy_gbps, gpu.facts().peak_gbps));
+            record.timed = samples_ms
+                .zip(samples)
+                .map(|(ms, samples)| timed(ms, samples.l2, run.plan.bytes, copy_gbps, gpu.facts().peak_gbps));
         }
         Err(Failure::Wrong(mismatch)) => record.error = error("verification", mismatch),
         Err(Failure::Run(failure)) => {
@@ -218,7 +234,7 @@ fn verify_and_time(gpu: &Gpu, run: &Run, samples: Option<Samples>) -> Result<Opt
         }
     })?;
     checks.into_iter().try_for_each(|(_, check)| check.finish()).map_err(Failure::Wrong)?;
-    Ok(samples.map(|samples| measure(samples, || prepared.sample(true))).transpose()?)
+    Ok(samples.map(|samples| measure(samples, || prepared.sample(samples.l2 == L2::Cold))).transpose()?)
 }
 
 /// Times the device's copy of so many bytes, read plus written: the ceiling of every table.
@@ -227,8 +243,8 @@ fn verify_and_time(gpu: &Gpu, run: &Run, samples: Option<Samples>) -> Result<Opt
 /// If it does not fit in memory, or the driver fails.
 pub fn copy(gpu: &Gpu, bytes: u64, samples: Samples) -> Result<Record, RunError> {
     let probe = gpu.copy_probe(bytes / 2)?;
-    let samples_ms = measure(samples, || probe.sample(true))?;
-    let mut timed = timed(samples_ms, bytes, None, gpu.facts().peak_gbps);
+    let samples_ms = measure(samples, || probe.sample(samples.l2 == L2::Cold))?;
+    let mut timed = timed(samples_ms, samples.l2, bytes, None, gpu.facts().peak_gbps);
     timed.share_of_copy = Some(1.0);
     Ok(Record {
         kernel: "cuMemcpyDtoD".to_owned(),
@@ -252,10 +268,10 @@ mod tests {
     #[test]
     fn warm_up_is_not_sampled_and_the_median_is_robust() {
         let mut clock = [50.0, 40.0, 2.0, 4.0, 1.0, 900.0].into_iter();
-        let samples =
-            measure(Samples { warm_up: 2, count: 4 }, || clock.next().ok_or("no more")).expect("six readings");
+        let samples = measure(Samples { warm_up: 2, count: 4, l2: L2::Cold }, || clock.next().ok_or("no more"))
+            .expect("six readings");
         assert_eq!(samples, [2.0, 4.0, 1.0, 900.0]);
-        let timed = timed(samples, 6_000_000, Some(4.0), None);
+        let timed = timed(samples, L2::Cold, 6_000_000, Some(4.0), None);
         assert_eq!((timed.median_ms, timed.min_ms, timed.gbps), (3.0, 1.0, 2.0));
         assert_eq!((timed.share_of_copy, timed.share_of_peak), (Some(0.5), None));
         assert_eq!(timed.samples_ms, [2.0, 4.0, 1.0, 900.0], "in the order they were taken");
@@ -264,7 +280,7 @@ mod tests {
     #[test]
     fn a_timer_that_fails_ends_the_measurement() {
         let mut left = 3;
-        let failed = measure(Samples { warm_up: 1, count: 9 }, || {
+        let failed = measure(Samples { warm_up: 1, count: 9, l2: L2::Cold }, || {
             left -= 1;
             if left == 0 { Err("lost") } else { Ok(1.0) }
         });

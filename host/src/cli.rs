@@ -1,6 +1,6 @@
 //! The commands, and what they share: which machine, which kernels, which cases, where the results go.
 
-use crate::bench::{self, Samples};
+use crate::bench::{self, L2, Samples};
 use crate::cases::{self, Run, Selection, Sizes};
 use crate::claims;
 use crate::cuda::Gpu;
@@ -51,6 +51,12 @@ pub fn command() -> Command {
                         .help("Samples of each kernel's time, L2 flushed before each")
                         .value_parser(value_parser!(u32).range(1..=100_000))
                         .default_value("30"),
+                )
+                .arg(
+                    Arg::new("hot")
+                        .long("hot")
+                        .action(ArgAction::SetTrue)
+                        .help("Leave in the L2 what the launch before left there, instead of flushing it"),
                 )
                 .arg(resume()),
         )
@@ -429,7 +435,8 @@ fn bench(matches: &ArgMatches) -> Result<bool> {
             }
         },
     };
-    let samples = Samples { warm_up: 3, count: *matches.get_one("samples").expect("has a default") };
+    let l2 = if matches.get_flag("hot") { L2::Hot } else { L2::Cold };
+    let samples = Samples { warm_up: 3, count: *matches.get_one("samples").expect("has a default"), l2 };
     let runs = runs(matches, Sizes::Gpu, gpu.facts().sm_count)?;
     let child = matches.get_one::<usize>("resume").copied();
     let json = if child.is_some() { Some(Target::StandardOutput) } else { json(matches)? };
@@ -437,8 +444,10 @@ fn bench(matches: &ArgMatches) -> Result<bool> {
     if child.is_none() {
         let facts = gpu.facts();
         output.say(&format!(
-            "Measured on {} (driver for CUDA {}), L2 flushed before each sample.",
-            facts.name, facts.driver
+            "Measured on {} (driver for CUDA {}), L2 {} each sample.",
+            facts.name,
+            facts.driver,
+            if l2 == L2::Cold { "flushed before" } else { "left as it was before" }
         ))?;
     }
     on_gpu(&gpu, runs, child.unwrap_or(0), Some(samples), &mut output)?;

@@ -1,5 +1,6 @@
 //! What came of a command, as data: the JSON that `--json` writes.
 
+use crate::bench::L2;
 use crate::cuda::Facts;
 use crate::ptx::Ptx;
 use crate::sim::{self, Blocks};
@@ -248,6 +249,9 @@ pub const fn operation_name(operation: Operation) -> &'static str {
 /// What a kernel took on the GPU.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Timed {
+    /// `cold` or `hot`: whether the L2 was flushed before each sample.
+    #[serde(default = "cold")]
+    pub l2: L2,
     /// Milliseconds of each sample, in the order they were taken.
     pub samples_ms: Vec<f64>,
     /// Their median.
@@ -262,6 +266,11 @@ pub struct Timed {
     pub share_of_copy: Option<f64>,
     /// That, as a share of the peak.
     pub share_of_peak: Option<f64>,
+}
+
+/// What results without the field were measured with.
+fn cold() -> L2 {
+    L2::Cold
 }
 
 /// A case's value as JSON.

@@ -142,9 +142,13 @@ fn run() -> Result<bool> {
 
 /// What was measured, GPU by GPU.
 fn committed_results() -> Result<Vec<PathBuf>> {
-    let folders = Path::new("results").read_dir().context("results")?;
-    let files = folders.map(|folder| Ok(folder?.path().join("bench.json"))).collect::<Result<Vec<_>>>()?;
-    let mut files: Vec<_> = files.into_iter().filter(|file| file.is_file()).collect();
+    let mut files = Vec::new();
+    for entry in walkdir::WalkDir::new("results").min_depth(2) {
+        let path = entry.context("results")?.into_path();
+        if path.extension().is_some_and(|extension| extension == "json") {
+            files.push(path);
+        }
+    }
     files.sort();
     Ok(files)
 }

@@ -157,6 +157,11 @@ pub(super) fn claims() -> Vec<Claim> {
                 "input and output, 33.6 MB, fit the A100's 40 MB of L2, and the loop runs it hot 50 times".to_owned()
             })
         }),
+        claim("000-hot-and-cold", SEED, "Run hot, 4 Mi elements are as fast as from memory: hot over cold is 1.", |evidence| {
+            let values = [("elements", Value::Count(1 << 22)), ("stride", Value::Count(1))];
+            let found = over(evidence.hot_gbps("strided_copy", &values), evidence.gbps("strided_copy", &values));
+            ratio(1.0, found, 0.1, "strided_copy of 4 Mi elements, hot over cold").because("the L2 holds part of it")
+        }),
         claim("000-strided-copy-index", SEED, "The strided copy's index formula has warps read at the stride.", |evidence| {
             let at = |kernel: &str| evidence.counts(kernel, &[("stride", Value::Count(4))], "src", Operation::Load);
             let (formula, plain) = (sectors(at("strided_copy")), sectors(at("strided_read")));

@@ -1,5 +1,6 @@
 //! What claims are judged by: counts of the simulator, and results measured on a GPU.
 
+use crate::bench::L2;
 use crate::record::Report;
 use crate::sim::{self, Options};
 use gpu::kernels::FAMILIES;
@@ -25,6 +26,9 @@ pub trait Evidence {
 
     /// The bandwidth in GB/s that `kernel` reached, on its largest measured case in which `values` are as given.
     fn gbps(&self, kernel: &str, values: &[(&str, Value)]) -> Option<Found>;
+
+    /// The same with the L2 left as the launch before left it.
+    fn hot_gbps(&self, kernel: &str, values: &[(&str, Value)]) -> Option<Found>;
 
     /// That bandwidth as a share of the memory's peak.
     fn share_of_peak(&self, kernel: &str) -> Option<Found>;
@@ -63,10 +67,11 @@ impl Cached {
     }
 
     /// The records of `kernel` in which `values` are as given, with the report they stand in.
-    fn timed(&self, kernel: &str, values: &[(&str, Value)]) -> Option<(&Report, &crate::record::Timed)> {
+    fn timed(&self, kernel: &str, values: &[(&str, Value)], l2: L2) -> Option<(&Report, &crate::record::Timed)> {
         let matches = |record: &&crate::record::Record| {
             record.kernel == kernel
                 && record.verified
+                && record.timed.as_ref().is_some_and(|timed| timed.l2 == l2)
                 && values.iter().all(|(name, value)| record.params.get(*name) == Some(&crate::record::param(*value)))
         };
         let records = self.results.iter().flat_map(|report| report.results.iter().map(move |record| (report, record)));
@@ -85,12 +90,17 @@ impl Evidence for Cached {
     }
 
     fn gbps(&self, kernel: &str, values: &[(&str, Value)]) -> Option<Found> {
-        let (report, timed) = self.timed(kernel, values)?;
+        let (report, timed) = self.timed(kernel, values, L2::Cold)?;
+        Some(Found { value: timed.gbps, gpu: report.machine.name.clone() })
+    }
+
+    fn hot_gbps(&self, kernel: &str, values: &[(&str, Value)]) -> Option<Found> {
+        let (report, timed) = self.timed(kernel, values, L2::Hot)?;
         Some(Found { value: timed.gbps, gpu: report.machine.name.clone() })
     }
 
     fn share_of_peak(&self, kernel: &str) -> Option<Found> {
-        let (report, timed) = self.timed(kernel, &[])?;
+        let (report, timed) = self.timed(kernel, &[], L2::Cold)?;
         Some(Found { value: timed.share_of_peak?, gpu: report.machine.name.clone() })
     }
 }
@@ -115,6 +125,10 @@ impl Evidence for Perturbed<'_> {
 
     fn gbps(&self, kernel: &str, values: &[(&str, Value)]) -> Option<Found> {
         self.0.gbps(kernel, values)
+    }
+
+    fn hot_gbps(&self, kernel: &str, values: &[(&str, Value)]) -> Option<Found> {
+        self.0.hot_gbps(kernel, values)
     }
 
     fn share_of_peak(&self, kernel: &str) -> Option<Found> {

@@ -23,8 +23,11 @@ pub struct Claim {
     pub seed: &'static str,
     /// What it says, in our words, with the GPU it speaks of.
     pub claim: String,
-    judge: Box<dyn Fn(&dyn Evidence) -> Judgement>,
+    judge: Rule,
 }
+
+/// How a claim is judged.
+type Rule = Box<dyn Fn(&dyn Evidence) -> Judgement>;
 
 /// What became of a claim.
 #[derive(Clone, Debug, PartialEq, Serialize)]

@@ -185,7 +185,8 @@ mod tests {
         counted.simulated = Some(Simulated { blocks, sites: vec![site("load", 1024), site("store", 512)] });
         let mut timed = record("copy_vec4");
         timed.on = "gpu".into();
-        timed.timed = Some(crate::bench::timed(vec![0.5, 0.25, 0.5], 1_000_000_000, Some(4000.0), None));
+        timed.timed =
+            Some(crate::bench::timed(vec![0.5, 0.25, 0.5], crate::bench::L2::Cold, 1_000_000_000, Some(4000.0), None));
         let mut failed = record("copy_vec2");
         failed.verified = false;
         failed.error = Some(ErrorRecord { kind: "verification".into(), message: "1 of 2\nelements".into() });
