@@ -217,12 +217,55 @@ pub struct Plan {
     pub bytes: u64,
     /// The counts of the whole grid, by buffer, operation and width.
     pub expected: Vec<Expected>,
+    /// What a library has for the same buffers, to be measured beside the kernel.
+    pub library: Option<Library>,
+}
+
+/// A library's routine that does what a kernel does, on the plan's buffers of single-precision numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Library {
+    /// The transpose of a row-major matrix: cuBLAS `geam`.
+    Transpose {
+        /// The matrix.
+        src: &'static str,
+        /// Its transpose.
+        dst: &'static str,
+        /// Rows of `src`.
+        rows: u32,
+        /// Columns of `src`.
+        columns: u32,
+    },
+    /// The product of row-major matrices, `m` by `k` times `k` by `n`: cuBLAS `sgemm`.
+    Product {
+        /// The left factor.
+        a: &'static str,
+        /// The right factor.
+        b: &'static str,
+        /// The product.
+        c: &'static str,
+        /// Rows of `a` and `c`.
+        m: u32,
+        /// Columns of `b` and `c`.
+        n: u32,
+        /// Columns of `a`, rows of `b`.
+        k: u32,
+    },
+}
+
+impl Library {
+    /// The routine's name.
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Library::Transpose { .. } => "cublasSgeam",
+            Library::Product { .. } => "cublasSgemm",
+        }
+    }
 }
 
 impl Plan {
     /// A plan without buffers so far.
     pub fn new(launch: Launch) -> Self {
-        Self { launch, buffers: Vec::new(), scalars: Vec::new(), bytes: 0, expected: Vec::new() }
+        Self { launch, buffers: Vec::new(), scalars: Vec::new(), bytes: 0, expected: Vec::new(), library: None }
     }
 
     /// Adds a buffer.
@@ -240,6 +283,12 @@ impl Plan {
     /// Says how many bytes must move, read plus written.
     pub fn bytes(mut self, bytes: u64) -> Self {
         self.bytes = bytes;
+        self
+    }
+
+    /// Names a library's routine to be measured beside the kernel, on the same buffers.
+    pub fn beside(mut self, library: Library) -> Self {
+        self.library = Some(library);
         self
     }
 
@@ -526,6 +575,21 @@ pub fn noise(i: u64) -> f32 {
     (z >> 41) as f32
 }
 
+/// As [`noise`], of 8 bits: any value but -1, whose bits are [`POISON`].
+pub fn noise_i8(i: u64) -> i8 {
+    (noise(i) as u32 % 255) as u8 as i8
+}
+
+/// As [`noise`], of 16 bits: a finite, positive number.
+pub fn noise_f16(i: u64) -> f16 {
+    f16::from_bits((noise(i) as u32 % u32::from(f16::INFINITY.to_bits())) as u16)
+}
+
+/// As [`noise`], of 64 bits, 46 of them random, so that neither half of an element tells the other.
+pub fn noise_f64(i: u64) -> f64 {
+    f64::from(noise(2 * i)) + f64::from(noise(2 * i + 1)) / f64::from(1 << 23)
+}
+
 /// What an access does, as far as counts go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Operation {
@@ -655,18 +719,54 @@ impl Progression {
         }
     }
 
-    /// As one request of 4-byte words to shared memory; none if no lane is active.
+    /// As one request to global memory together with `behind`: further lanes of the same warp, which begin behind the
+    /// last of these. The two can share no more than the unit in which the one ends and the other begins.
+    pub fn global_with(self, behind: Self) -> Counts {
+        if self.lanes == 0 || behind.lanes == 0 {
+            return self.global() + behind.global();
+        }
+        let last = self.first + (self.lanes - 1) * self.step;
+        assert!(last < behind.first, "the second progression begins behind the last of the first");
+        let both = self.global() + behind.global();
+        let sectors = both.sectors - u64::from(last / 32 == behind.first / 32);
+        Counts {
+            requests: 1,
+            sectors,
+            sectors_ideal: sectors.min((self.lanes * self.width + behind.lanes * behind.width).div_ceil(32)),
+            lines: both.lines - u64::from(last / 128 == behind.first / 128),
+            ..both
+        }
+    }
+
+    /// As one request to shared memory; none if no lane is active.
     ///
-    /// A step of `s` words comes back to a bank after `32 / gcd(s, 32)` lanes.
+    /// A wavefront serves 128 bytes: all 32 lanes at up to 4 bytes each, 16 at 8, 8 at 16. For lanes `p` at a time, the
+    /// 32 banks are `p` places as wide as an element (a word, for the narrow ones), and a step of `e` elements comes
+    /// back to a place after `p / gcd(e, p)` lanes. So `p` lanes take `gcd(e, p)` wavefronts, and a rest of `r` lanes
+    /// takes `r` divided by that period, rounded up. Two steps are unlike the others:
+    ///
+    /// - less than a word: the lanes fill consecutive words, of which there are fewer than banks: 1 wavefront;
+    /// - none: a word that several lanes want is sent once. Where their number is even, lanes `n` and `n ^ 1` share
+    ///   their addresses throughout, and a wavefront serves twice as many, up to the whole warp.
     pub fn shared(self) -> Counts {
         if self.lanes == 0 {
             return Counts::default();
         }
-        assert!(self.width == 4 && self.step.is_multiple_of(4), "the closed form is that of 4-byte words");
-        let words = self.step / 4;
-        let gcd = if words == 0 { 32 } else { 1 << words.trailing_zeros().min(5) };
-        let wavefronts = if words == 0 { 1 } else { self.lanes.div_ceil(32 / gcd) };
-        Counts { requests: 1, lanes: self.lanes, wavefronts, wavefronts_ideal: 1, ..Counts::default() }
+        let place = self.width.max(4);
+        let together = 128 / place;
+        let wavefronts = if self.step == 0 {
+            let pairs = if self.lanes.is_multiple_of(2) { 2 } else { 1 };
+            self.lanes.div_ceil((together * pairs).min(32))
+        } else if self.step < place {
+            assert!(self.width < 4, "a step of {} is none of {} bytes", self.step, self.width);
+            1
+        } else {
+            assert!(self.step.is_multiple_of(place), "the closed form is that of steps of whole words and elements");
+            let gcd = 1 << (self.step / place).trailing_zeros().min(together.trailing_zeros());
+            self.lanes / together * gcd + (self.lanes % together).div_ceil(together / gcd)
+        };
+        let wavefronts_ideal = wavefronts.min((self.lanes * self.width).div_ceil(128));
+        Counts { requests: 1, lanes: self.lanes, wavefronts, wavefronts_ideal, ..Counts::default() }
     }
 }
 
@@ -697,4 +797,120 @@ pub fn warps(n: u64, warp: impl Fn(u64, u64) -> Counts) -> Counts {
     let full = if n < 32 { Counts::default() } else { warp(0, 32) * (n / 32) };
     let rest = if n.is_multiple_of(32) { Counts::default() } else { warp(n / 32, n % 32) };
     full + rest
+}
+
+/// The sum over `n` items whose counts repeat every `period`, as those of rows do that begin alike in their lines.
+pub fn periodic(n: u64, period: u64, counts: impl Fn(u64) -> Counts) -> Counts {
+    (0..n.min(period)).map(|i| counts(i) * (n - i).div_ceil(period)).sum()
+}
+
+/// A row-major matrix of elements `width` bytes wide, by warps that each move up to 32 neighbours of a row: a row's
+/// place in its line repeats after 128 / `width` rows, a warp's in the row after 4 warps.
+pub fn along_rows(rows: impl Into<u64>, columns: impl Into<u64>, width: u64) -> Counts {
+    let columns = columns.into();
+    periodic(rows.into(), 128 / width, |y| {
+        let warp = |x, lanes| Progression::linear(width * (y * columns + x), lanes, width).global();
+        periodic(columns / 32, 4, |w| warp(32 * w, 32)) + warp(columns - columns % 32, columns % 32)
+    })
+}
+
+/// The same matrix by warps that each move up to 32 neighbours of a column, lane `k` in row `k`: a column's place in its
+/// line repeats after 128 / `width` columns, a warp's in the column after 4 warps.
+pub fn down_columns(rows: impl Into<u64>, columns: impl Into<u64>, width: u64) -> Counts {
+    let (rows, columns) = (rows.into(), columns.into());
+    let step = width * columns;
+    periodic(columns, 128 / width, |x| {
+        let warp = |y, lanes| Progression { first: width * x + y * step, step, lanes, width }.global();
+        periodic(rows / 32, 4, |w| warp(32 * w, 32)) + warp(rows - rows % 32, rows % 32)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Wavefronts and ideal ones of `lanes` lanes, `step` elements of `width` bytes apart.
+    fn wavefronts(width: u64, step: u64, lanes: u64) -> (u64, u64) {
+        let counts = Progression { first: 0, step: step * width, lanes, width }.shared();
+        assert_eq!((counts.requests, counts.lanes), (1, lanes));
+        (counts.wavefronts, counts.wavefronts_ideal)
+    }
+
+    /// As measured on an H200 with one-warp kernels.
+    #[test]
+    fn every_measured_progression_in_shared_memory_has_its_closed_form() {
+        for (width, one, linear, stride_2) in
+            [(4, (1, 1), (1, 1), (2, 1)), (8, (1, 1), (2, 2), (4, 2)), (16, (2, 2), (4, 4), (8, 4))]
+        {
+            assert_eq!(wavefronts(width, 0, 32), one, "one address, {width} bytes");
+            assert_eq!(wavefronts(width, 1, 32), linear, "linear, {width} bytes");
+            assert_eq!(wavefronts(width, 2, 32), stride_2, "stride 2, {width} bytes");
+        }
+        assert_eq!(wavefronts(4, 32, 32), (32, 1));
+        assert_eq!(wavefronts(4, 33, 32), (1, 1));
+        assert_eq!(wavefronts(8, 1, 17), (2, 2));
+        assert_eq!(wavefronts(16, 1, 17), (3, 3));
+    }
+
+    #[test]
+    fn narrow_elements_share_words_and_conflict_by_whole_words() {
+        for width in [1, 2] {
+            assert_eq!(wavefronts(width, 1, 32), (1, 1), "linear, {width} bytes");
+            assert_eq!(wavefronts(width, 32, 32), (8 * width, 1), "a pitch of 32 elements, {width} bytes");
+            assert_eq!(wavefronts(width, 32 + 4 / width, 32), (1, 1), "a word more, {width} bytes");
+        }
+    }
+
+    #[test]
+    fn wide_elements_conflict_within_their_half_or_quarter_of_the_warp() {
+        for (width, step, lanes, expected) in [
+            (8, 32, 32, (32, 2)),
+            (8, 33, 32, (2, 2)),
+            (8, 32, 20, (20, 2)),
+            (8, 4, 21, (4 + 2, 2)),
+            (16, 8, 32, (32, 4)),
+            (16, 4, 11, (4 + 2, 2)),
+            (8, 0, 31, (2, 2)),
+            (16, 0, 1, (1, 1)),
+        ] {
+            assert_eq!(wavefronts(width, step, lanes), expected, "{width} bytes, step {step}, {lanes} lanes");
+        }
+    }
+
+    #[test]
+    fn two_progressions_of_one_request_touch_the_union_of_their_units() {
+        let cases = (0..64).flat_map(|k| [4, 8, 16].map(|width| (k * width, (k * 7 % 13) * width, width)));
+        for (first, gap, width) in cases {
+            let lower = Progression::linear(first, 1 + first % 16, width);
+            let upper = Progression::linear(first + lower.lanes * width + gap, 16, width);
+            let addresses = |p: Progression| (0..p.lanes).map(move |lane| p.first + lane * p.step);
+            let union = scattered(addresses(lower).chain(addresses(upper)), width);
+            assert_eq!(lower.global_with(upper), union, "{lower:?} {upper:?}");
+        }
+    }
+
+    #[test]
+    fn the_rows_of_a_matrix_add_up_warp_by_warp() {
+        let matrices = [(130u64, 65u64, 1), (131, 97, 2), (33, 300, 4), (40, 129, 8), (1, 1, 16), (200, 128, 1)];
+        for (rows, columns, width) in matrices {
+            let row = |y: u64| {
+                let warp = |x: u64| Progression::linear(width * (y * columns + x), 32.min(columns - x), width).global();
+                (0..columns).step_by(32).map(warp).sum::<Counts>()
+            };
+            assert_eq!(along_rows(rows, columns, width), (0..rows).map(row).sum(), "{rows}x{columns}, {width} bytes");
+        }
+    }
+
+    #[test]
+    fn the_columns_of_a_matrix_add_up_warp_by_warp() {
+        let matrices = [(130u64, 65u64, 1), (131, 97, 2), (300, 33, 4), (40, 5, 8), (1, 1, 16), (200, 128, 1)];
+        for (rows, columns, width) in matrices {
+            let column = |x: u64| {
+                let warp = |y: u64| scattered((y..rows.min(y + 32)).map(|y| width * (y * columns + x)), width);
+                (0..rows).step_by(32).map(warp).sum::<Counts>()
+            };
+            let sum = (0..columns).map(column).sum();
+            assert_eq!(down_columns(rows, columns, width), sum, "{rows}x{columns}, {width} bytes");
+        }
+    }
 }

@@ -1,7 +1,7 @@
 //! Runs kernels on cases: in the simulator, or on a GPU, where nothing is timed before it is verified.
 
 use crate::cases::Run;
-use crate::cuda::{Gpu, RunError};
+use crate::cuda::{Gpu, Prepared, RunError};
 use crate::record::{self, ErrorRecord, Record, Simulated, SiteRecord, Timed};
 use crate::sim::{self, Outcome};
 use crate::verify::{self, Check, Mismatch};
@@ -179,15 +179,35 @@ pub struct OnGpu {
 
 /// Verifies a kernel on a GPU and then, with `samples`, times it. `copy_gbps` is the device's copy of as many bytes.
 pub fn on_gpu(gpu: &Gpu, run: &Run, samples: Option<Samples>, copy_gbps: Option<f64>) -> OnGpu {
+    let result = gpu.prepare(&run.kernel, &run.plan);
+    judge_on_gpu(gpu, record(run, "gpu"), result, samples, copy_gbps)
+}
+
+/// The same for the library's routine that the run's plan names; none if there is none to run.
+pub fn library_on_gpu(gpu: &Gpu, run: &Run, samples: Option<Samples>, copy_gbps: Option<f64>) -> Option<OnGpu> {
+    let result = gpu.prepare_library(&run.plan)?;
     let mut record = record(run, "gpu");
+    record.kernel = run.plan.library?.name().to_owned();
+    record.family = "library".to_owned();
+    record.launch = None;
+    Some(judge_on_gpu(gpu, record, result, samples, copy_gbps))
+}
+
+fn judge_on_gpu(
+    gpu: &Gpu,
+    mut record: Record,
+    prepared: Result<Prepared<'_>, RunError>,
+    samples: Option<Samples>,
+    copy_gbps: Option<f64>,
+) -> OnGpu {
     let mut lost = false;
-    let result = verify_and_time(gpu, run, samples);
+    let result = prepared.map_err(Failure::Run).and_then(|prepared| verify_and_time(&prepared, samples));
     match result {
         Ok(samples_ms) => {
             record.verified = true;
             record.timed = samples_ms
                 .zip(samples)
-                .map(|(ms, samples)| timed(ms, samples.l2, run.plan.bytes, copy_gbps, gpu.facts().peak_gbps));
+                .map(|(ms, samples)| timed(ms, samples.l2, record.bytes, copy_gbps, gpu.facts().peak_gbps));
         }
         Err(Failure::Wrong(mismatch)) => record.error = error("verification", mismatch),
         Err(Failure::Run(failure)) => {
@@ -216,8 +236,7 @@ impl From<RunError> for Failure {
     }
 }
 
-fn verify_and_time(gpu: &Gpu, run: &Run, samples: Option<Samples>) -> Result<Option<Vec<f64>>, Failure> {
-    let prepared = gpu.prepare(&run.kernel, &run.plan)?;
+fn verify_and_time(prepared: &Prepared<'_>, samples: Option<Samples>) -> Result<Option<Vec<f64>>, Failure> {
     let mut checks: Vec<(&'static str, Check<'_>)> = Vec::new();
     prepared.verify(&mut |buffer, start, bytes| {
         if checks.last().is_none_or(|(name, _)| *name != buffer.name) {

@@ -65,19 +65,15 @@ pub enum SelectError {
         /// The families selected.
         families: String,
     },
-    /// A value outside what the family takes.
-    #[error("--{axis} {value}: {family} takes {min} to {max}")]
+    /// A value that none of the selected families takes.
+    #[error("--{axis} {value}: the selected kernels take {ranges}")]
     OutOfRange {
         /// The option.
-        axis: &'static str,
+        axis: String,
         /// The value.
-        value: u64,
-        /// The family.
-        family: &'static str,
-        /// The smallest it takes.
-        min: u64,
-        /// The largest it takes.
-        max: u64,
+        value: Value,
+        /// What they take.
+        ranges: String,
     },
     /// A case that cannot be launched.
     #[error("{kernel} on {case}: {error}")]
@@ -89,6 +85,21 @@ pub enum SelectError {
         /// Why.
         error: PlanError,
     },
+}
+
+/// The values of each axis that at least one family takes.
+type Taken = BTreeMap<&'static str, Vec<Value>>;
+
+/// What the axes of this name take.
+fn ranges(axes: &[&Axis], name: &str) -> String {
+    let ranges = axes.iter().filter(|axis| axis.name == name).map(|axis| match axis.kind {
+        AxisKind::Count { min, max } => format!("{min} to {max}"),
+        AxisKind::Choice(names) => names.join(", "),
+        AxisKind::Shape => "rows and columns from 1".to_owned(),
+    });
+    let mut ranges: Vec<_> = ranges.collect();
+    ranges.dedup();
+    ranges.join(", or ")
 }
 
 /// Every axis of every family, once.
@@ -160,6 +171,7 @@ impl Selection {
         let mut runs = Vec::new();
         let mut used: Vec<&Axis> = Vec::new();
         let mut families = Vec::new();
+        let mut taken = Taken::new();
         for family in FAMILIES {
             let selected = |entry: &&gpu::suite::Entry| match &self.kernels {
                 Some(regex) => regex.is_match(entry.kernel.name),
@@ -171,7 +183,7 @@ impl Selection {
             }
             families.push(family.name);
             used.extend(family.axes);
-            for values in self.combinations(family, sizes)? {
+            for values in self.combinations(family, sizes, &mut taken) {
                 let case = Case { values, sm_count };
                 for entry in &entries {
                     let kernel = entry.kernel;
@@ -182,38 +194,46 @@ impl Selection {
                 }
             }
         }
-        match self.values.keys().find(|name| !used.iter().any(|axis| axis.name == **name)) {
-            Some(axis) => Err(SelectError::UnusedAxis { axis: axis.clone(), families: families.join(", ") }),
-            None => Ok(runs),
+        for (name, values) in &self.values {
+            if !used.iter().any(|axis| axis.name == *name) {
+                return Err(SelectError::UnusedAxis { axis: name.clone(), families: families.join(", ") });
+            }
+            let none = values.iter().find(|value| !taken.get(name.as_str()).is_some_and(|taken| taken.contains(value)));
+            if let Some(value) = none {
+                return Err(SelectError::OutOfRange { axis: name.clone(), value: *value, ranges: ranges(&used, name) });
+            }
         }
+        Ok(runs)
     }
 
-    /// Every combination of the axes' values, the last axis fastest.
+    /// Every combination of the axes' values that the family takes, the last axis fastest. A value that only other
+    /// families take makes no case of this one.
     fn combinations(
         &self,
         family: &'static Family,
         sizes: Sizes,
-    ) -> Result<Vec<Vec<(&'static str, Value)>>, SelectError> {
+        taken: &mut Taken,
+    ) -> Vec<Vec<(&'static str, Value)>> {
         let mut cases = vec![Vec::new()];
         for axis in family.axes {
             let default = match sizes {
                 Sizes::Gpu => axis.on_gpu,
                 Sizes::Simulator => axis.in_simulator,
             };
-            let values = self.values.get(axis.name).map_or(default, Vec::as_slice);
-            for value in values {
-                if let (Value::Count(value), AxisKind::Count { min, max }) = (*value, axis.kind)
-                    && !(min..=max).contains(&value)
-                {
-                    return Err(SelectError::OutOfRange { axis: axis.name, value, family: family.name, min, max });
-                }
-            }
+            let takes = |value: &Value| match (axis.kind, *value) {
+                (AxisKind::Count { min, max }, Value::Count(value)) => (min..=max).contains(&value),
+                (AxisKind::Choice(names), Value::Choice(name)) => names.contains(&name),
+                _ => true,
+            };
+            let values = self.values.get(axis.name).map_or(default, Vec::as_slice).iter().copied().filter(takes);
+            let values: Vec<Value> = values.collect();
+            taken.entry(axis.name).or_default().extend(&values);
             cases = cases
                 .into_iter()
                 .flat_map(|case| values.iter().map(move |value| [case.as_slice(), &[(axis.name, *value)]].concat()))
                 .collect();
         }
-        Ok(cases)
+        cases
     }
 }
 

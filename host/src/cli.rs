@@ -506,7 +506,14 @@ fn on_gpu(gpu: &Gpu, runs: Vec<Run>, first: usize, samples: Option<Samples>, out
     for (i, run) in runs.iter().enumerate().skip(first) {
         output.progress.at(run, 0, 0);
         let copy_gbps = copies.get(&run.plan.bytes).copied().flatten();
-        let bench::OnGpu { record, lost } = bench::on_gpu(gpu, run, samples, copy_gbps);
+        let mut done = bench::on_gpu(gpu, run, samples, copy_gbps);
+        if !done.lost
+            && let Some(library) = bench::library_on_gpu(gpu, run, samples, copy_gbps)
+        {
+            done.lost = library.lost;
+            output.report.results.push(library.record);
+        }
+        let bench::OnGpu { record, lost } = done;
         output.push(record)?;
         if lost && i + 1 < runs.len() {
             let records = rest(i + 1).unwrap_or_else(|error| {

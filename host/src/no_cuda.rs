@@ -60,6 +60,9 @@ impl Gpu {
     pub fn prepare<'a>(&'a self, _kernel: &Kernel, _plan: &'a Plan) -> Result<Prepared<'a>, RunError> {
         match *self {}
     }
+    pub fn prepare_library<'a>(&'a self, _plan: &'a Plan) -> Option<Result<Prepared<'a>, RunError>> {
+        match *self {}
+    }
     pub fn copy_probe(&self, _bytes: u64) -> Result<CopyProbe<'_>, RunError> {
         match *self {}
     }

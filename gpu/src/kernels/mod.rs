@@ -18,6 +18,17 @@ families! {
     copy
     offset
     strided
+    pattern
+    dtype
+    vectorize
     cache_path
     transpose
+    transpose_tiles
+    transpose_types
+    particles
+    gather
+    scatter
+    embedding
+    matrix
+    batched
 }

@@ -116,7 +116,14 @@ family! {
             Entry { kernel: transpose_naive::KERNEL, plan: |case| naive(case, false) },
             Entry { kernel: transpose_naive_strided_load::KERNEL, plan: |case| naive(case, true) },
             Entry { kernel: transpose_tiled::KERNEL, plan: |case| tiled(case, 32) },
-            Entry { kernel: transpose_padded::KERNEL, plan: |case| tiled(case, 33) },
+            Entry {
+                kernel: transpose_padded::KERNEL,
+                plan: |case| {
+                    let (rows, columns) = case.shape();
+                    let library = Library::Transpose { src: "src", dst: "dst", rows, columns };
+                    Ok(tiled(case, 33)?.beside(library))
+                },
+            },
         ],
     };
 
@@ -138,45 +145,23 @@ family! {
         plan(case, launch, move |i| (i % height) * width + i / height)
     }
 
-    /// `rows` rows of a matrix `columns` wide, by warps that each move up to 32 elements of a row.
-    fn along_rows(rows: u32, columns: u32) -> Counts {
-        let columns = u64::from(columns);
-        by_alignment(rows, |y| {
-            warps(columns, |warp, lanes| Progression::linear(4 * (y * columns + 32 * warp), lanes, 4).global())
-        })
-    }
-
-    /// The columns of the same matrix, by warps that each move up to 32 elements of a column: lane `k` in row `k`.
-    fn down_columns(rows: u32, columns: u32) -> Counts {
-        let step = 4 * u64::from(columns);
-        by_alignment(columns, |x| {
-            warps(rows.into(), |warp, lanes| Progression { first: 4 * x + 32 * warp * step, step, lanes, width: 4 }.global())
-        })
-    }
-
-    /// The sum over `n` rows or columns: their alignment to 128 bytes, and so their counts, repeat every 32.
-    fn by_alignment(n: u32, counts: impl Fn(u64) -> Counts) -> Counts {
-        let n = u64::from(n);
-        (0..n.min(32)).map(|i| counts(i) * (n - i).div_ceil(32)).sum()
-    }
-
     fn copy(case: &Case) -> Result<Plan, PlanError> {
         let (height, width) = case.shape();
         Ok(plan(case, Launch::covering(width, height, [TILE, TILE], [32, 8])?, |i| i)?
-            .loads("src", 4, along_rows(height, width))
-            .stores("dst", 4, along_rows(height, width)))
+            .loads("src", 4, along_rows(height, width, 4))
+            .stores("dst", 4, along_rows(height, width, 4)))
     }
 
     fn naive(case: &Case, strided_load: bool) -> Result<Plan, PlanError> {
         let (height, width) = case.shape();
         Ok(if strided_load {
             transposed(case, Launch::covering(height, width, [32, 8], [32, 8])?)?
-                .loads("src", 4, down_columns(height, width))
-                .stores("dst", 4, along_rows(width, height))
+                .loads("src", 4, down_columns(height, width, 4))
+                .stores("dst", 4, along_rows(width, height, 4))
         } else {
             transposed(case, Launch::covering(width, height, [32, 8], [32, 8])?)?
-                .loads("src", 4, along_rows(height, width))
-                .stores("dst", 4, down_columns(width, height))
+                .loads("src", 4, along_rows(height, width, 4))
+                .stores("dst", 4, down_columns(width, height, 4))
         })
     }
 
@@ -186,9 +171,9 @@ family! {
         let stores = warps(columns, |_, lanes| Progression::linear(0, lanes, 4).shared()) * rows;
         let loads = warps(rows, |_, lanes| Progression { first: 0, step: 4 * pitch, lanes, width: 4 }.shared()) * columns;
         Ok(transposed(case, Launch::covering(width, height, [TILE, TILE], [32, 8])?)?
-            .loads("src", 4, along_rows(height, width))
+            .loads("src", 4, along_rows(height, width, 4))
             .stores("tile", 4, stores)
             .loads("tile", 4, loads)
-            .stores("dst", 4, along_rows(width, height)))
+            .stores("dst", 4, along_rows(width, height, 4)))
     }
 }

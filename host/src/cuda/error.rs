@@ -32,6 +32,11 @@ impl CallError {
         Self { call, code, description }
     }
 
+    /// The error of a library's routine, for its own code.
+    pub(super) fn library(call: &'static str, code: u32) -> Self {
+        Self { call, code, description: "an error of the library".to_owned() }
+    }
+
     /// Succeeds if `code` is zero.
     pub(super) fn check(call: &'static str, code: c_int) -> Result<(), Self> {
         if code == 0 { Ok(()) } else { Err(Self::new(call, code.cast_unsigned())) }

@@ -6,6 +6,7 @@
 mod copy;
 mod driver;
 mod error;
+mod library;
 mod memory;
 mod prepared;
 mod ptx;
@@ -21,8 +22,10 @@ use cust::device::{Device, DeviceAttribute};
 use error::Named;
 use gpu::device::host::Kernel;
 use gpu::suite::Plan;
+use library::Cublas;
 use ptx::Ptx;
 use session::Session;
+use std::cell::OnceCell;
 use std::ffi::{c_int, c_uint};
 use std::marker::PhantomData;
 
@@ -55,6 +58,8 @@ pub struct Facts {
 /// It holds the device's primary context, which is current on the thread that opened it, so a `Gpu` stays there.
 pub struct Gpu {
     facts: Facts,
+    /// Opened when first asked for; none if the machine has none.
+    cublas: OnceCell<Option<Cublas>>,
     session: Session,
     _on_this_thread: PhantomData<*mut ()>,
 }
@@ -95,7 +100,7 @@ impl Gpu {
         // More than the L2 holds, by a margin for how it places lines.
         let flush_bytes = (2 * facts.l2_bytes).max(256 << 20);
         let session = Session::open(device, &ptx, flush_bytes)?;
-        Ok(Self { facts, session, _on_this_thread: PhantomData })
+        Ok(Self { facts, cublas: OnceCell::new(), session, _on_this_thread: PhantomData })
     }
 
     /// What is known of the GPU.
@@ -109,6 +114,17 @@ impl Gpu {
     /// If the plan does not fit the kernel's parameters, or its buffers do not fit in memory.
     pub fn prepare<'a>(&'a self, kernel: &Kernel, plan: &'a Plan) -> Result<Prepared<'a>, RunError> {
         Prepared::new(&self.session, kernel, plan)
+    }
+
+    /// Puts the buffers of a plan on the GPU for the library's routine that it names; none if it names none, or the
+    /// machine has no such library.
+    ///
+    /// # Errors
+    /// If its buffers do not fit in memory.
+    pub fn prepare_library<'a>(&'a self, plan: &'a Plan) -> Option<Result<Prepared<'a>, RunError>> {
+        let library = plan.library?;
+        let cublas = self.cublas.get_or_init(|| Cublas::open(&self.session.stream)).as_ref()?;
+        Some(Prepared::library(&self.session, cublas, library, plan))
     }
 
     /// Puts two buffers of `bytes` bytes on the GPU, to time the driver's copy from one to the other.

@@ -1,13 +1,14 @@
 //! A kernel with its buffers on the GPU, ready to launch.
 
 use super::error::{CallError, Named, RunError};
+use super::library::Cublas;
 use super::memory::Guarded;
 use super::session::Session;
 use crate::arguments;
 use cust::function::Function;
 use cust::memory::AsyncCopyDestination;
 use gpu::device::host::Kernel;
-use gpu::suite::{Before, Buffer, Launch, POISON, Plan};
+use gpu::suite::{Before, Buffer, Launch, Library, POISON, Plan};
 use std::ffi::{c_int, c_void};
 
 unsafe extern "C" {
@@ -17,13 +18,23 @@ unsafe extern "C" {
 /// A kernel on one case: its buffers are on the GPU, inputs filled, and are freed on drop.
 pub struct Prepared<'a> {
     session: &'a Session,
-    function: Function<'a>,
-    launch: Launch,
+    work: Work<'a>,
     buffers: Vec<(&'a Buffer, Guarded)>,
     /// For each buffer that the kernel changes in place, what stands in it before every run.
     originals: Vec<(usize, Guarded)>,
-    /// The parameters in order; a narrow one reads the low bytes of its word.
-    words: Vec<u64>,
+}
+
+/// What runs on the buffers.
+enum Work<'a> {
+    /// A kernel of ours.
+    Kernel {
+        function: Function<'a>,
+        launch: Launch,
+        /// The parameters in order; a narrow one reads the low bytes of its word.
+        words: Vec<u64>,
+    },
+    /// A library's routine.
+    Library(&'a Cublas, Library),
 }
 
 impl<'a> Prepared<'a> {
@@ -33,23 +44,21 @@ impl<'a> Prepared<'a> {
             if error.code() == NOT_FOUND { RunError::NoEntry { kernel: kernel.name } } else { error.into() }
         })?;
         allow_shared_memory(&function, plan.launch.shared_bytes)?;
-
-        let allocate = |buffer: &'a Buffer| Ok((buffer, Guarded::new(buffer.name, buffer.bytes())?));
-        let buffers = plan.buffers.iter().map(allocate).collect::<Result<Vec<_>, RunError>>()?;
+        let (buffers, originals) = buffers(plan)?;
         let words = arguments::words(kernel, plan, |index| buffers[index].1.data().as_device_ptr().as_raw())?;
-        let mut originals = Vec::new();
-        for (index, (buffer, guarded)) in buffers.iter().enumerate() {
-            let Before::Filled(bits) = &buffer.before else { continue };
-            let width = buffer.element.size() as usize;
-            if buffer.after.is_none() {
-                guarded.fill(width, bits)?;
-            } else {
-                let original = Guarded::new(buffer.name, buffer.bytes())?;
-                original.fill(width, bits)?;
-                originals.push((index, original));
-            }
-        }
-        Ok(Self { session, function, launch: plan.launch, buffers, originals, words })
+        let work = Work::Kernel { function, launch: plan.launch, words };
+        Ok(Self { session, work, buffers, originals })
+    }
+
+    /// The same buffers for a library's routine.
+    pub(super) fn library(
+        session: &'a Session,
+        cublas: &'a Cublas,
+        library: Library,
+        plan: &'a Plan,
+    ) -> Result<Self, RunError> {
+        let (buffers, originals) = buffers(plan)?;
+        Ok(Self { session, work: Work::Library(cublas, library), buffers, originals })
     }
 
     /// Queues what puts every buffer that the kernel writes back to what stands in it before a run.
@@ -81,15 +90,25 @@ impl<'a> Prepared<'a> {
     /// [`RunError::Refused`] if the driver does not take the launch, [`RunError::Launch`] if an earlier one failed on
     /// the GPU.
     pub fn launch(&self) -> Result<(), RunError> {
-        let Launch { grid: [grid_x, grid_y, grid_z], block: [x, y, z], shared_bytes } = self.launch;
-        let parameters: Vec<_> = self.words.iter().map(|word| std::ptr::from_ref(word).cast_mut().cast()).collect();
+        match &self.work {
+            Work::Kernel { function, launch, words } => self.launch_kernel(function, *launch, words),
+            Work::Library(cublas, library) => cublas.launch(library, |name| {
+                let (_, guarded) = self.buffers.iter().find(|(buffer, _)| buffer.name == name)?;
+                Some(guarded.data().as_device_ptr().as_raw())
+            }),
+        }
+    }
+
+    fn launch_kernel(&self, function: &Function<'_>, launch: Launch, words: &[u64]) -> Result<(), RunError> {
+        let Launch { grid: [grid_x, grid_y, grid_z], block: [x, y, z], shared_bytes } = launch;
+        let parameters: Vec<_> = words.iter().map(|word| std::ptr::from_ref(word).cast_mut().cast()).collect();
         // SAFETY: `arguments::words` has matched the words to the kernel's parameters, each at most a word wide, and
         // the driver reads them before it returns. The buffers live as long as `self`; freeing them waits for the GPU.
         let launched = unsafe {
-            self.session.stream.launch(&self.function, (grid_x, grid_y, grid_z), (x, y, z), shared_bytes, &parameters)
+            self.session.stream.launch(function, (grid_x, grid_y, grid_z), (x, y, z), shared_bytes, &parameters)
         };
         launched.named("cuLaunchKernel").map_err(|error| match error.into() {
-            RunError::Driver(error) => RunError::Refused { launch: self.launch, error },
+            RunError::Driver(error) => RunError::Refused { launch, error },
             lost => lost,
         })
     }
@@ -131,6 +150,27 @@ impl<'a> Prepared<'a> {
     fn outputs(&self) -> impl Iterator<Item = &(&'a Buffer, Guarded)> {
         self.buffers.iter().filter(|(buffer, _)| buffer.after.is_some())
     }
+}
+
+/// The buffers of a plan with what stands in them, and the originals of those that are changed in place.
+#[allow(clippy::type_complexity, reason = "the two fields of `Prepared`")]
+fn buffers(plan: &Plan) -> Result<(Vec<(&Buffer, Guarded)>, Vec<(usize, Guarded)>), RunError> {
+    let allocate = |buffer: &Buffer| Guarded::new(buffer.name, buffer.bytes());
+    let buffers = plan.buffers.iter().map(|buffer| Ok((buffer, allocate(buffer)?)));
+    let buffers = buffers.collect::<Result<Vec<_>, RunError>>()?;
+    let mut originals = Vec::new();
+    for (index, (buffer, guarded)) in buffers.iter().enumerate() {
+        let Before::Filled(bits) = &buffer.before else { continue };
+        let width = buffer.element.size() as usize;
+        if buffer.after.is_none() {
+            guarded.fill(width, bits)?;
+        } else {
+            let original = Guarded::new(buffer.name, buffer.bytes())?;
+            original.fill(width, bits)?;
+            originals.push((index, original));
+        }
+    }
+    Ok((buffers, originals))
 }
 
 /// Above 48 KiB of dynamic shared memory a kernel must ask for it.

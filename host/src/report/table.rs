@@ -72,7 +72,7 @@ fn simulated(records: &[&Record]) -> String {
         "case",
         "load\nsectors",
         "store\nsectors",
-        "bytes\nused",
+        "sectors\nused",
         "shared load\nwavefronts",
         "shared store\nwavefronts",
         "verified",
@@ -117,15 +117,14 @@ fn per_request<'a>(
     format!("{:.2} ({:.2})", actual as f64 / requests as f64, ideal as f64 / requests as f64)
 }
 
-/// The share of the bytes in the sectors touched that lanes asked for. Lanes that share an address count each, so a
-/// broadcast uses more than it moves.
+/// The sectors that the same bytes would need side by side, as a share of those touched.
 fn used<'a>(sites: impl Iterator<Item = &'a SiteRecord>) -> String {
-    let (mut asked, mut moved) = (0, 0);
+    let (mut ideal, mut actual) = (0, 0);
     for site in sites {
-        asked += site.lanes * site.width;
-        moved += 32 * site.sectors.unwrap_or_default();
+        ideal += site.sectors_ideal.unwrap_or_default();
+        actual += site.sectors.unwrap_or_default();
     }
-    if moved == 0 { "-".to_owned() } else { format!("{:.1} %", 100.0 * asked as f64 / moved as f64) }
+    if actual == 0 { "-".to_owned() } else { format!("{:.1} %", 100.0 * ideal as f64 / actual as f64) }
 }
 
 fn verdict(record: &Record) -> String {
@@ -191,11 +190,11 @@ mod tests {
         failed.verified = false;
         failed.error = Some(ErrorRecord { kind: "verification".into(), message: "1 of 2\nelements".into() });
         insta::assert_snapshot!(table(&[counted, timed, failed]), @r"
-         kernel           case          load         store    bytes   shared load   shared store   verified
-                                     sectors       sectors     used    wavefronts     wavefronts
-        ────────────────────────────────────────────────────────────────────────────────────────────────────────────
-         copy_coalesced   4096   8.00 (4.00)   4.00 (4.00)   66.7 %             -              -   yes
-         copy_vec2        4096             -             -        -             -              -   no: verification
+         kernel           case          load         store   sectors   shared load   shared store   verified
+                                     sectors       sectors      used    wavefronts     wavefronts
+        ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
+         copy_coalesced   4096   8.00 (4.00)   4.00 (4.00)    66.7 %             -              -   yes
+         copy_vec2        4096             -             -         -             -              -   no: verification
         Sectors (32 bytes) and wavefronts: a request, on average; in brackets the ideal.
          kernel      case   median      min   spread           GB/s       of     of   verified
                                 ms       ms            read+written     copy   peak
