@@ -94,7 +94,8 @@ pub fn simulate(run: &Run, options: &sim::Options, progress: &dyn Fn(u64, u64)) 
     let mut record = record(run, "simulator");
     let mut options = options.clone();
     if options.max_blocks == u64::MAX {
-        let accesses = run.plan.launch.threads().max(run.plan.bytes / 4);
+        let expected: u64 = run.plan.expected.iter().map(|expected| expected.counts.lanes).sum();
+        let accesses = expected.max(run.plan.launch.threads());
         let blocks = run.plan.launch.block_count();
         options.max_blocks = (blocks as f64 * (WHOLE_GRID as f64 / accesses as f64)).ceil().max(1.0) as u64;
     }

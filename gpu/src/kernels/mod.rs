@@ -31,4 +31,10 @@ families! {
     embedding
     matrix
     batched
+    bank
+    reduce
+    sync
+    matmul
+    attention
+    nchw
 }

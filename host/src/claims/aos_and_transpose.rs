@@ -1,7 +1,7 @@
 //! The article on coalescing rules, particles and the transpose, of an A100 with 80 GB.
 
 use super::evidence::{Evidence, lines, over, sectors, used, wavefronts};
-use super::{Claim, Judgement, Verdict, arithmetic, claim, counted, number, ratio, rounded};
+use super::{Claim, Verdict, arithmetic, at_least, claim, counted, number, ratio, rounded};
 use gpu::suite::{Counts, Operation, Value};
 
 const SEED: &str = "000_1152bf3462082b6e.txt";
@@ -172,21 +172,123 @@ pub(super) fn claims() -> Vec<Claim> {
             judgement
         }),
     ]);
+    for (kernel, name, at_1, at_2) in [
+        ("dtype_i8", "int8", 1.0, 1.0),
+        ("dtype_f16", "half", 1.0, 1.0),
+        ("dtype_f32", "float", 1.0, 2.0),
+        ("dtype_f64", "double", 2.0, 4.0),
+        ("dtype_f32x4", "float4", 4.0, 8.0),
+    ] {
+        for (stride, claimed) in [(1, at_1), (2, at_2)] {
+            claims.push(claim(
+                format!("000-{name}-stride-{stride}"),
+                SEED,
+                format!("A warp's load of {name} at stride {stride} takes {claimed} transactions of 128 bytes."),
+                move |evidence| {
+                    let values = [("stride", Value::Count(stride))];
+                    counted(claimed, lines(evidence.counts(kernel, &values, "src", Operation::Load)), "lines a request")
+                },
+            ));
+        }
+    }
+    claims.extend([
+        claim("000-random-32", SEED, "A random load takes up to 32 transactions.", |evidence| {
+            let found = lines(evidence.counts("pattern_random", &[], "src", Operation::Load));
+            let mut judgement = rounded(32.0, found, 0.5, "lines a request on average");
+            if judgement.verdict == Verdict::Confirmed && found < 32.0 {
+                (judgement.verdict, judgement.detail) =
+                    (Verdict::Within, "now and then two lanes share a line".to_owned());
+            }
+            judgement
+        }),
+        claim(
+            "000-aos-8",
+            SEED,
+            "A particle of 8 floats as an array of structures costs 8 transactions a field.",
+            |evidence| {
+                counted(
+                    8.0,
+                    lines(evidence.counts("particles_aos", &[], "particles", Operation::Load)),
+                    "lines a request",
+                )
+            },
+        ),
+        claim(
+            "000-aos-sectors",
+            SEED,
+            "So the array of structures moves 8 times the bytes of the separate arrays.",
+            |evidence| {
+                let aos = sectors(evidence.counts("particles_aos", &[], "particles", Operation::Load));
+                let soa = sectors(evidence.counts("particles_soa", &[], "x", Operation::Load));
+                counted(8.0, aos / soa, "times the sectors a request")
+            },
+        ),
+        claim("000-soa-1", SEED, "As a structure of arrays a field costs 1 transaction.", |evidence| {
+            counted(1.0, lines(evidence.counts("particles_soa", &[], "x", Operation::Load)), "lines a request")
+        }),
+        claim("000-aosoa", SEED, "Groups of 32 particles cost 1 to 2 transactions a field.", |evidence| {
+            counted(
+                1.0,
+                lines(evidence.counts("particles_aosoa", &[], "particles", Operation::Load)),
+                "lines a request",
+            )
+        }),
+        claim("000-soa-7.6", SEED, "The structure of arrays is 7.6 times as fast (A100, its own table).", |evidence| {
+            let of = |kernel| evidence.gbps(kernel, &[]);
+            ratio(
+                1780.0 / 235.0,
+                over(of("particles_soa"), of("particles_aos")),
+                0.25,
+                "particles_soa over particles_aos",
+            )
+            .because("the fields of a particle share sectors, which the L1 keeps for the next field")
+        }),
+        claim("000-aosoa-slower", SEED, "The hybrid layout reaches 78 % of the separate arrays (A100).", |evidence| {
+            let of = |kernel| evidence.gbps(kernel, &[]);
+            ratio(
+                1390.0 / 1780.0,
+                over(of("particles_aosoa"), of("particles_soa")),
+                0.15,
+                "particles_aosoa over particles_soa",
+            )
+        }),
+        claim("000-gather-output", SEED, "A gather's stores are coalesced whatever the indices.", |evidence| {
+            counted(4.0, sectors(indexed(evidence, "gather_indexed", "dst", Operation::Store)), "sectors a request")
+        }),
+        claim(
+            "000-scatter-random",
+            SEED,
+            "A scatter by random indices takes up to 32 transactions a warp.",
+            |evidence| {
+                let found = sectors(indexed(evidence, "scatter_indexed", "dst", Operation::Store));
+                rounded(32.0, found, 0.5, "sectors a request on average")
+            },
+        ),
+        claim(
+            "000-gather-over-scatter",
+            SEED,
+            "Prefer a gather to a scatter: with random indices it is faster.",
+            |evidence| {
+                let of = |kernel| evidence.gbps(kernel, &[("indices", Value::Choice("random"))]);
+                at_least(1.0, over(of("gather_indexed"), of("scatter_indexed")), "random gather over random scatter")
+            },
+        ),
+        claim("000-sort-gather", SEED, "Sorting the indices makes a gather faster.", |evidence| {
+            let of = |order| evidence.gbps("gather_indexed", &[("indices", Value::Choice(order))]);
+            at_least(1.0, over(of("sorted"), of("random")), "gather by sorted over random indices")
+        }),
+        claim("000-sort-scatter", SEED, "Sorting by destination makes a scatter dramatically faster.", |evidence| {
+            let of = |order| evidence.gbps("scatter_indexed", &[("indices", Value::Choice(order))]);
+            at_least(2.0, over(of("sorted"), of("random")), "scatter by sorted over random indices")
+        }),
+    ]);
     claims
+}
+
+fn indexed(evidence: &dyn Evidence, kernel: &str, buffer: &str, operation: Operation) -> Counts {
+    evidence.counts(kernel, &[("indices", Value::Choice("random"))], buffer, operation)
 }
 
 fn half_warp(evidence: &dyn Evidence, kernel: &str) -> Counts {
     evidence.counts(kernel, &[("lanes", Value::Count(16))], "src", Operation::Load)
-}
-
-/// Confirmed if the ratio measured is more than `least`.
-fn at_least(least: f64, found: Option<super::Found>, what: &str) -> Judgement {
-    let mut judgement = ratio(least, found.clone(), 0.0, what);
-    if let Some(found) = found {
-        let holds = found.value > least;
-        judgement.verdict = if holds { Verdict::Confirmed } else { Verdict::Corrected };
-        judgement.detail =
-            if holds { String::new() } else { format!("{} times on the {}", number(found.value), found.gpu) };
-    }
-    judgement
 }

@@ -1,8 +1,8 @@
 //! The article on coalescing and bank conflicts, of an H100 SXM.
 
-use super::evidence::{Evidence, over, sectors, wavefronts};
-use super::{Claim, arithmetic, claim, counted, number, ratio};
-use gpu::suite::{Counts, Operation};
+use super::evidence::{Evidence, lines, over, sectors, wavefronts};
+use super::{Claim, arithmetic, at_least, claim, counted, number, ratio};
+use gpu::suite::{Counts, Operation, Value};
 
 const SEED: &str = "003_e637866d8e713887.txt";
 
@@ -39,6 +39,42 @@ pub(super) fn claims() -> Vec<Claim> {
             })
         })
         .collect();
+    for words in 1..=33u64 {
+        let ways = 1u64 << words.trailing_zeros().min(5);
+        claims.push(claim(
+            format!("003-gcd-{words}"),
+            SEED,
+            format!("A stride of {words} words conflicts gcd({words}, 32) = {ways} ways."),
+            move |evidence| {
+                let counts = evidence.counts(
+                    "bank_load",
+                    &[("words", Value::Count(words))],
+                    "dynamic shared memory",
+                    Operation::Load,
+                );
+                counted(ways as f64, wavefronts(counts), "wavefronts a request")
+            },
+        ));
+    }
+    claims.push(claim(
+        "003-stride-2-sixteen",
+        SEED,
+        "At a stride of 2 words 16 threads share each bank.",
+        |evidence| {
+            let counts =
+                evidence.counts("bank_load", &[("words", Value::Count(2))], "dynamic shared memory", Operation::Load);
+            counted(16.0, wavefronts(counts), "threads a bank").because("32 threads on 16 banks are 2 a bank")
+        },
+    ));
+    claims.push(claim(
+        "003-broadcast",
+        SEED,
+        "One address for all threads is a broadcast, without conflict.",
+        |evidence| {
+            let counts = evidence.counts("bank_broadcast", &[], "dynamic shared memory", Operation::Load);
+            counted(1.0, wavefronts(counts), "wavefronts a request")
+        },
+    ));
     claims.extend([
         claim("003-copy-13-percent", SEED, "A coalesced copy reaches 450 GB/s, 13 % of peak (H100).", |evidence| {
             let found = evidence.share_of_peak("transpose_copy");
@@ -137,12 +173,51 @@ pub(super) fn claims() -> Vec<Claim> {
                 })
             },
         ),
+        claim("003-double-two-lines", SEED, "A warp of doubles loads 256 bytes, 2 lines.", |evidence| {
+            counted(2.0, lines(evidence.counts("dtype_f64", &[], "src", Operation::Load)), "lines a request")
+        }),
+        claim("003-half-half-line", SEED, "A warp of halves loads 64 bytes, half a line.", |evidence| {
+            counted(64.0, 32.0 * sectors(evidence.counts("dtype_f16", &[], "src", Operation::Load)), "bytes a request")
+        }),
+        claim(
+            "003-embedding-vectorized",
+            SEED,
+            "Wider loads amortize the scatter of an embedding look-up.",
+            |evidence| {
+                let of = |kernel| evidence.gbps(kernel, &[("lookups", Value::Choice("random"))]);
+                let found = over(of("embedding_warp_a_row_vec4"), of("embedding_warp_a_row"));
+                at_least(1.0, found, "embedding by 16 bytes over 4, random rows")
+            },
+        ),
+        claim("003-embedding-inherently", SEED, "An embedding look-up is inherently uncoalesced.", |evidence| {
+            let counts = evidence.counts("embedding_warp_a_row", &[], "table", Operation::Load);
+            counted(32.0, sectors(counts), "sectors a request where a warp takes a row")
+                .because("within a row neighbours are neighbours; only a thread a row scatters")
+        }),
+        claim(
+            "003-column-major",
+            SEED,
+            "Reading a row-major matrix by columns costs 32 transactions a warp.",
+            |evidence| {
+                counted(
+                    32.0,
+                    lines(evidence.counts("matrix_column_copy", &[], "src", Operation::Load)),
+                    "lines a request",
+                )
+            },
+        ),
+        claim("003-attention-column", SEED, "Loading K in column order is uncoalesced.", |evidence| {
+            counted(32.0, lines(evidence.counts("attention_naive", &[], "k", Operation::Load)), "lines a request")
+        }),
+        claim("003-attention-tile", SEED, "Through a tile K is loaded in rows, coalesced.", |evidence| {
+            counted(4.0, sectors(evidence.counts("attention_padded", &[], "k", Operation::Load)), "sectors a request")
+        }),
         claim(
             "003-stride-32-twenty-times",
             SEED,
             "Loads at stride 32 are 20 to 30 times slower than at stride 1.",
             |evidence| {
-                let at = |stride| evidence.gbps("strided_read", &[("stride", gpu::suite::Value::Count(stride))]);
+                let at = |stride| evidence.gbps("strided_read", &[("stride", Value::Count(stride))]);
                 ratio(25.0, over(at(1), at(32)), 0.2, "strided_read at 1 over at 32")
             },
         ),

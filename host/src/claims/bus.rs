@@ -1,7 +1,7 @@
 //! The chapter of the bus, which gave busload its name; its figures are of an H100.
 
-use super::evidence::{Evidence, lines, sectors, used};
-use super::{Claim, arithmetic, claim, counted, rounded};
+use super::evidence::{Evidence, lines, over, sectors, used};
+use super::{Claim, arithmetic, claim, counted, ratio, rounded};
 use gpu::suite::{Counts, Operation, Value};
 
 const SEED: &str = "002_481adede6db67a1f.txt";
@@ -61,6 +61,71 @@ pub(super) fn claims() -> Vec<Claim> {
         ),
         claim("002-6.4-times", SEED, "From 1.3 to 8.5 % of cuBLAS is about 6.4 times (H100).", |_| {
             arithmetic(6.4, 8.5 / 1.3, 0.2, |times| format!("{times} by its own shares"))
+        }),
+        claim("002-broadcast", SEED, "One address for all 32 threads is one fetch, shared by all.", |evidence| {
+            counted(
+                1.0,
+                sectors(evidence.counts("pattern_broadcast", &[], "src", Operation::Load)),
+                "sectors a request",
+            )
+        }),
+        claim("002-naive-b-coalesced", SEED, "The naive product's load of B is one bus a warp.", |evidence| {
+            counted(1.0, lines(evidence.counts("matmul_naive", &[], "b", Operation::Load)), "lines a request")
+        }),
+        claim("002-naive-a-broadcast", SEED, "Its load of A is a broadcast, one fetch.", |evidence| {
+            counted(1.0, sectors(evidence.counts("matmul_naive", &[], "a", Operation::Load)), "sectors a request")
+        }),
+        claim(
+            "002-remap-same",
+            SEED,
+            "The remapped product makes on purpose what the naive one has by luck.",
+            |evidence| {
+                let all = |kernel| {
+                    let of = |buffer, operation| evidence.counts(kernel, &[], buffer, operation).sectors as f64;
+                    of("a", Operation::Load) + of("b", Operation::Load) + of("c", Operation::Store)
+                };
+                counted(1.0, all("matmul_remapped") / all("matmul_naive"), "times the sectors of the naive one")
+            },
+        ),
+        claim("002-remap-6.4", SEED, "The remap makes the product 6.4 times as fast (H100).", |evidence| {
+            let of = |kernel| evidence.gbps(kernel, &[]);
+            ratio(6.4, over(of("matmul_remapped"), of("matmul_naive")), 0.25, "matmul_remapped over matmul_naive")
+                .because("CUDA's own numbering was coalesced already; it is the swapped axis that is slow")
+        }),
+        claim(
+            "002-coalesced-6.4",
+            SEED,
+            "Against rows along the warp, columns along it are 6.4 times as fast (H100).",
+            |evidence| {
+                let of = |kernel| evidence.gbps(kernel, &[]);
+                ratio(
+                    6.4,
+                    over(of("matmul_remapped"), of("matmul_uncoalesced")),
+                    0.25,
+                    "matmul_remapped over matmul_uncoalesced",
+                )
+            },
+        ),
+        claim(
+            "002-warp-numbering",
+            SEED,
+            "A warp is 32 consecutive threadIdx.x: taken for y, every load inverts.",
+            |evidence| {
+                let of = |kernel| lines(evidence.counts(kernel, &[], "b", Operation::Load));
+                counted(
+                    1.0,
+                    of("matmul_swapped"),
+                    "lines a request of B, which is the broadcast once the axis is swapped",
+                )
+            },
+        ),
+        claim("002-1.3-percent", SEED, "The naive product reaches 1.3 % of cuBLAS (H100).", |evidence| {
+            let of = |kernel| evidence.gbps(kernel, &[]);
+            ratio(0.013, over(of("matmul_uncoalesced"), of("cublasSgemm")), 0.25, "matmul_uncoalesced over cublasSgemm")
+        }),
+        claim("002-8.5-percent", SEED, "The coalesced product reaches 8.5 % of cuBLAS (H100).", |evidence| {
+            let of = |kernel| evidence.gbps(kernel, &[]);
+            ratio(0.085, over(of("matmul_remapped"), of("cublasSgemm")), 0.25, "matmul_remapped over cublasSgemm")
         }),
         claim("002-line-is-a-warp", SEED, "A line holds exactly one warp's worth of floats.", |evidence| {
             let counts = linear(evidence);

@@ -53,6 +53,23 @@ pub(super) fn claims() -> Vec<Claim> {
                 counted(64.0, 32.0 * sectors(counts), "bytes a request")
             },
         ),
+        claim(
+            "001-any-order",
+            SEED,
+            "Any order of words within a segment is one transaction (from 1.2 on).",
+            |evidence| {
+                counted(1.0, lines(evidence.counts("pattern_permuted", &[], "src", Operation::Load)), "lines a request")
+            },
+        ),
+        claim(
+            "001-kth-thread",
+            SEED,
+            "Words out of the threads' order are read one by one (1.0 and 1.1).",
+            |evidence| {
+                let counts = evidence.counts("pattern_permuted", &[], "src", Operation::Load);
+                counted(32.0, sectors(counts), "sectors a request on today's GPUs")
+            },
+        ),
         claim("001-whole-warp", SEED, "From compute capability 2.x on a whole warp is one request.", |evidence| {
             let counts = offset(evidence, 0);
             counted(32.0, counts.lanes as f64 / counts.requests as f64, "lanes a request")

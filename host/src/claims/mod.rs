@@ -176,6 +176,18 @@ fn ratio(claimed: f64, found: Option<Found>, band: f64, what: &str) -> Judgement
     Judgement { simulated: None, measured: Some(measured), verdict, detail }
 }
 
+/// Confirmed if the ratio measured is more than `least`.
+fn at_least(least: f64, found: Option<Found>, what: &str) -> Judgement {
+    let mut judgement = ratio(least, found.clone(), 0.0, what);
+    if let Some(found) = found {
+        let holds = found.value > least;
+        judgement.verdict = if holds { Verdict::Confirmed } else { Verdict::Corrected };
+        judgement.detail =
+            if holds { String::new() } else { format!("{} times on the {}", number(found.value), found.gpu) };
+    }
+    judgement
+}
+
 impl Judgement {
     /// With a word on why, after what is true.
     fn because(mut self, why: &str) -> Self {

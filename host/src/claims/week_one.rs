@@ -1,7 +1,7 @@
 //! The course's fourth day, of an A100.
 
 use super::evidence::{Evidence, lines, over, sectors, used, wavefronts};
-use super::{Claim, arithmetic, claim, counted, ratio};
+use super::{Claim, arithmetic, claim, counted, ratio, rounded};
 use gpu::suite::{Counts, Operation, Value};
 
 const SEED: &str = "004_8b6ad650f2b2be83.txt";
@@ -104,6 +104,28 @@ pub(super) fn claims() -> Vec<Claim> {
                 )
             },
         ),
+        claim(
+            "004-aos-4",
+            SEED,
+            "Particles of 4 floats as an array of structures cost 4 transactions, 25 % used.",
+            |evidence| {
+                let counts = evidence.counts("particles_quad_aos", &[], "particles", Operation::Load);
+                counted(25.0, used(counts), "% of the bytes")
+            },
+        ),
+        claim("004-soa-perfect", SEED, "As a structure of arrays a field costs 1 transaction.", |evidence| {
+            counted(1.0, lines(evidence.counts("particles_quad_soa", &[], "x", Operation::Load)), "lines a request")
+        }),
+        claim("004-layout-4.5", SEED, "The layout alone makes 4.5 times (A100).", |evidence| {
+            let of = |kernel| evidence.gbps(kernel, &[]);
+            let found = over(of("particles_quad_soa"), of("particles_quad_aos"));
+            ratio(4.5, found, 0.25, "particles_quad_soa over particles_quad_aos")
+                .because("all four fields of a particle lie in one sector, which is used whole")
+        }),
+        claim("004-random-1024", SEED, "A random load moves up to 1024 bytes.", |evidence| {
+            let found = 32.0 * sectors(evidence.counts("pattern_random", &[], "src", Operation::Load));
+            rounded(1024.0, found, 16.0, "bytes a request on average")
+        }),
         claim("004-one-line-aim", SEED, "Exactly one line a request is what to aim for.", |evidence| {
             let counts = evidence.counts("copy_vec4", &[], "src", Operation::Load);
             counted(1.0, lines(counts), "lines a request in the fastest copy")
