@@ -3,6 +3,10 @@
 //! A plain dereference would go through generic addressing in the one, and have no cache operators in either. Inline
 //! PTX says the space, the width and the cache operator outright. It is not `pure`, so the compiler keeps every access
 //! and its order; `ptxas` schedules them, as it does for `nvcc`.
+//!
+//! Shared accesses are `volatile`: else `ptxas` puts neighbouring ones together and forwards what was stored, and the
+//! machine would do other accesses than the source says, which is what a kernel here is read for. A kernel that wants
+//! wide accesses asks for them.
 
 use super::{Cache, Value};
 use core::arch::asm;
@@ -134,12 +138,12 @@ pub(super) unsafe fn global_store<T: Value>(base: u64, index: usize, value: T) {
 
 #[inline(always)]
 pub(super) unsafe fn shared_load<T: Value>(address: u32, index: u32) -> T {
-    load!(T, "ld.shared", reg32, shared_element::<T>(address, index))
+    load!(T, "ld.volatile.shared", reg32, shared_element::<T>(address, index))
 }
 
 #[inline(always)]
 pub(super) unsafe fn shared_store<T: Value>(address: u32, index: u32, value: T) {
-    store!(T, "st.shared", reg32, shared_element::<T>(address, index), value);
+    store!(T, "st.volatile.shared", reg32, shared_element::<T>(address, index), value);
 }
 
 /// A type whose atomic addition PTX has.

@@ -126,9 +126,13 @@ unsafe fn multiply_tiled<const X: u32, const K: u32, const N: usize>(
 
         // The tiles' other rows were written by other warps.
         sync_threads();
-        for k in steps(0..TILE, 1) {
-            // One word of A for all lanes, and one of B for each, `X` words apart.
-            sum = fma(a_tile.load(y * TILE + k), b_tile.load(x * X + k * K), sum);
+        for k in steps(0..TILE, 4) {
+            // Four words of A for all lanes at once, and one at a time of B for each, `X` words apart.
+            let a = a_tile.cast::<F32x4>().load((y * TILE + k) / 4);
+            let a = [a.x, a.y, a.z, a.w];
+            unroll!(for j in [0, 1, 2, 3] {
+                sum = fma(a[j as usize], b_tile.load(x * X + (k + j) * K), sum);
+            });
         }
         // Other warps may still read what the next step overwrites.
         sync_threads();
@@ -242,7 +246,7 @@ family! {
             .loads("a", 4, along_rows(m, depth, 4) * n.div_ceil(32))
             .loads("b", 4, along_rows(depth, n, 4) * m.div_ceil(32))
             .stores("a_tile", 4, Progression::linear(0, 32, 4).shared() * fills)
-            .loads("a_tile", 4, one_word(32).shared() * fills * 32)
+            .loads("a_tile", 16, Progression { first: 0, step: 0, lanes: 32, width: 16 }.shared() * fills * 8)
             .stores("b_tile", 4, b_tile)
             .loads("b_tile", 4, b_tile * 32)
             .stores("c", 4, along_rows(m, n, 4)))
