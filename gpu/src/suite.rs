@@ -219,6 +219,17 @@ pub struct Plan {
     pub expected: Vec<Expected>,
     /// What a library has for the same buffers, to be measured beside the kernel.
     pub library: Option<Library>,
+    /// What the kernel times by itself.
+    pub clocked: Option<Clocked>,
+}
+
+/// What a kernel times by itself, with the multiprocessor's clock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Clocked {
+    /// The buffer of the ticks, as `f32`, each element those of one block.
+    pub buffer: &'static str,
+    /// The requests that the ticks of one element are for.
+    pub requests: u64,
 }
 
 /// A library's routine that does what a kernel does, on the plan's buffers of single-precision numbers.
@@ -265,7 +276,7 @@ impl Library {
 impl Plan {
     /// A plan without buffers so far.
     pub fn new(launch: Launch) -> Self {
-        Self { launch, buffers: Vec::new(), scalars: Vec::new(), bytes: 0, expected: Vec::new(), library: None }
+        Self { launch, buffers: Vec::new(), scalars: Vec::new(), bytes: 0, expected: Vec::new(), library: None, clocked: None }
     }
 
     /// Adds a buffer.
@@ -289,6 +300,12 @@ impl Plan {
     /// Names a library's routine to be measured beside the kernel, on the same buffers.
     pub fn beside(mut self, library: Library) -> Self {
         self.library = Some(library);
+        self
+    }
+
+    /// Says that each element of `buffer` holds the ticks of the clock that so many requests of a block took.
+    pub fn clocked(mut self, buffer: &'static str, requests: u64) -> Self {
+        self.clocked = Some(Clocked { buffer, requests });
         self
     }
 
@@ -470,8 +487,10 @@ pub const POISON: u8 = 0xFF;
 
 /// A buffer of a plan.
 pub struct Buffer {
-    /// The kernel's parameter.
+    /// The kernel's parameter, or its constant array.
     pub name: &'static str,
+    /// Whether it stands in constant memory.
+    pub constant: bool,
     /// The type of its elements.
     pub element: Element,
     /// How many elements it has.
@@ -494,6 +513,15 @@ impl Buffer {
         Self::new::<T>(name, len, filled(fill), None)
     }
 
+    /// What stands in the kernel's constant array `name`: element `i` is `fill(i)`.
+    pub fn constant<T: ElementType>(
+        name: &'static str,
+        len: u64,
+        fill: impl Fn(u64) -> T + Send + Sync + 'static,
+    ) -> Result<Self, PlanError> {
+        Ok(Self { constant: true, ..Self::input(name, len, fill)? })
+    }
+
     /// A buffer the kernel writes: afterwards element `i` holds `expected(i)`, bit for bit.
     pub fn output<T: ElementType>(
         name: &'static str,
@@ -510,6 +538,11 @@ impl Buffer {
         expected: impl Fn(u64) -> Option<T> + Send + Sync + 'static,
     ) -> Result<Self, PlanError> {
         Self::new::<T>(name, len, Before::Poison, Some(Box::new(move |i| expected(i).map(T::bits))))
+    }
+
+    /// A buffer the kernel writes ticks of the clock to, as `f32`: any number will do.
+    pub fn clock(name: &'static str, len: u64) -> Result<Self, PlanError> {
+        Ok(Self::output(name, len, |_| 0.0f32)?.within(f64::INFINITY))
     }
 
     /// A buffer the kernel changes: element `i` holds `fill(i)` before every run, and afterwards `expected(i)`.
@@ -545,7 +578,9 @@ impl Buffer {
     ) -> Result<Self, PlanError> {
         // A simulated address has 40 bits for the offset in a buffer.
         match len.checked_mul(T::ELEMENT.size()) {
-            Some(bytes) if bytes < 1 << 40 => Ok(Self { name, element: T::ELEMENT, len, before, after, tolerance: 0.0 }),
+            Some(bytes) if bytes < 1 << 40 => {
+                Ok(Self { name, constant: false, element: T::ELEMENT, len, before, after, tolerance: 0.0 })
+            }
             _ => Err(PlanError(format!(
                 "the buffer `{name}` would have {len} elements, a tebibyte or more: choose a smaller size"
             ))),
@@ -614,7 +649,7 @@ pub struct Expected {
     pub counts: Counts,
 }
 
-/// What a kernel asks of the memory system. Global accesses have sectors and lines, shared ones wavefronts.
+/// What a kernel asks of the memory system. Global accesses have sectors and lines, shared and constant ones wavefronts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Warp instructions that at least one lane executes.
@@ -627,7 +662,7 @@ pub struct Counts {
     pub sectors_ideal: u64,
     /// 128-byte lines of global memory touched, request by request.
     pub lines: u64,
-    /// Passes through the banks of shared memory.
+    /// Passes through the banks of shared memory, or, for a request of constant memory, the addresses it wants.
     pub wavefronts: u64,
     /// The wavefronts that the same bytes would need without conflicts.
     pub wavefronts_ideal: u64,
@@ -768,6 +803,11 @@ impl Progression {
         let wavefronts_ideal = wavefronts.min((self.lanes * self.width).div_ceil(128));
         Counts { requests: 1, lanes: self.lanes, wavefronts, wavefronts_ideal, ..Counts::default() }
     }
+}
+
+/// One request to constant memory, whose lanes want so many different addresses.
+pub fn constant(lanes: u64, addresses: u64) -> Counts {
+    Counts { requests: 1, lanes, wavefronts: addresses, wavefronts_ideal: 1, ..Counts::default() }
 }
 
 /// One request to global memory at any addresses, `width` bytes a lane; none if there is no address. For patterns that

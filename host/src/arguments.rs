@@ -1,7 +1,7 @@
 //! From a plan's buffers and values to the words of a kernel's parameters, in order.
 
 use gpu::device::host::{Kernel, ParameterKind};
-use gpu::suite::Plan;
+use gpu::suite::{Buffer, Plan};
 
 /// A family's entry that does not fit its kernel.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -23,6 +23,18 @@ pub enum ArgumentError {
         kernel: &'static str,
         /// What the plan calls it.
         name: &'static str,
+    },
+    /// The plan fills a constant array that the kernel has not.
+    #[error(
+        "the plan of `{kernel}` fills {bytes} bytes of constant memory as `{name}`, and the kernel has no such array"
+    )]
+    Constant {
+        /// The kernel.
+        kernel: &'static str,
+        /// What the plan calls it.
+        name: &'static str,
+        /// How large the plan has it.
+        bytes: u64,
     },
     /// The plan wants results from a buffer that the kernel only reads.
     #[error("`{name}` of `{kernel}` is an output in the plan, and read-only in the kernel: make it a `GlobalMut`")]
@@ -62,10 +74,18 @@ pub fn words(kernel: &Kernel, plan: &Plan, base: impl Fn(usize) -> u64) -> Resul
     if let Some((amount, limit, what)) = limits.into_iter().find(|(amount, limit, _)| *amount > u64::from(*limit)) {
         return Err(ArgumentError::Launch { kernel: kernel.name, what: format!("{amount} {what}"), limit });
     }
+    let (constants, buffers): (Vec<_>, Vec<_>) = plan.buffers.iter().partition(|buffer| buffer.constant);
     let known = |name: &str| kernel.parameters.iter().any(|(parameter, _)| *parameter == name);
-    let given = plan.buffers.iter().map(|buffer| buffer.name).chain(plan.scalars.iter().map(|(name, _)| *name));
+    let given = buffers.iter().map(|buffer| buffer.name).chain(plan.scalars.iter().map(|(name, _)| *name));
     if let Some(name) = given.into_iter().find(|name| !known(name)) {
         return Err(ArgumentError::Unknown { kernel: kernel.name, name });
+    }
+    let array = |buffer: &Buffer| (buffer.name, buffer.bytes());
+    if let Some(buffer) = constants.iter().find(|buffer| !kernel.constants.contains(&array(buffer))) {
+        return Err(ArgumentError::Constant { kernel: kernel.name, name: buffer.name, bytes: buffer.bytes() });
+    }
+    if let Some((name, _)) = kernel.constants.iter().find(|(name, _)| !constants.iter().any(|of| of.name == *name)) {
+        return Err(ArgumentError::Missing { kernel: kernel.name, what: "constant array", name });
     }
     let word = |(name, kind): &(&'static str, ParameterKind)| {
         let (kernel, name) = (kernel.name, *name);
@@ -73,7 +93,7 @@ pub fn words(kernel: &Kernel, plan: &Plan, base: impl Fn(usize) -> u64) -> Resul
             let scalar = plan.scalars.iter().find(|(scalar, _)| *scalar == name);
             return scalar.map(|(_, bits)| *bits).ok_or(ArgumentError::Missing { kernel, what: "value", name });
         }
-        let buffer = plan.buffers.iter().position(|buffer| buffer.name == name);
+        let buffer = plan.buffers.iter().position(|buffer| buffer.name == name && !buffer.constant);
         let buffer = buffer.ok_or(ArgumentError::Missing { kernel, what: "buffer", name })?;
         match (kind, &plan.buffers[buffer].after) {
             (ParameterKind::Global, Some(_)) => Err(ArgumentError::ReadOnly { kernel, name }),

@@ -2,7 +2,7 @@
 
 use crate::cases::Run;
 use crate::cuda::{Gpu, Prepared, RunError};
-use crate::record::{self, ErrorRecord, Record, Simulated, SiteRecord, Timed};
+use crate::record::{self, ErrorRecord, Occupancy, Record, Simulated, SiteRecord, Timed};
 use crate::sim::{self, Outcome};
 use crate::verify::{self, Check, Mismatch};
 use gpu::suite::{Counts, Plan};
@@ -47,25 +47,32 @@ pub fn measure<E>(samples: Samples, mut timer: impl FnMut() -> Result<f64, E>) -
 
 /// Statistics of `samples_ms`, of which there is at least one, for a kernel that must move `bytes`.
 pub fn timed(samples_ms: Vec<f64>, l2: L2, bytes: u64, copy_gbps: Option<f64>, peak_gbps: Option<f64>) -> Timed {
-    let mut sorted = samples_ms.clone();
-    sorted.sort_by(f64::total_cmp);
-    let quantile = |q: f64| {
-        let place = q * (sorted.len() - 1) as f64;
-        let (below, above) = (sorted[place.floor() as usize], sorted[place.ceil() as usize]);
-        below + (above - below) * place.fract()
-    };
-    let median_ms = quantile(0.5);
+    let sorted = sorted(samples_ms.clone());
+    let median_ms = quantile(&sorted, 0.5);
     let gbps = bytes as f64 / median_ms / 1e6;
     Timed {
         l2,
         median_ms,
         min_ms: sorted[0],
-        spread: (quantile(0.75) - quantile(0.25)) / median_ms,
+        spread: (quantile(&sorted, 0.75) - quantile(&sorted, 0.25)) / median_ms,
         gbps,
         share_of_copy: copy_gbps.map(|copy| gbps / copy),
         share_of_peak: peak_gbps.map(|peak| gbps / peak),
+        cycles: None,
         samples_ms,
     }
+}
+
+fn sorted(mut samples: Vec<f64>) -> Vec<f64> {
+    samples.sort_by(f64::total_cmp);
+    samples
+}
+
+/// The value below which so large a share of the samples lies, between two of them in proportion.
+fn quantile(sorted: &[f64], share: f64) -> f64 {
+    let place = share * (sorted.len() - 1) as f64;
+    let (below, above) = (sorted[place.floor() as usize], sorted[place.ceil() as usize]);
+    below + (above - below) * place.fract()
 }
 
 /// A record of a run of which nothing is known yet.
@@ -77,6 +84,7 @@ fn record(run: &Run, on: &str) -> Record {
         params: run.case.values.iter().map(|(name, value)| ((*name).to_owned(), record::param(*value))).collect(),
         on: on.to_owned(),
         launch: Some(run.plan.launch.into()),
+        occupancy: None,
         verified: false,
         bytes: run.plan.bytes,
         error: None,
@@ -202,13 +210,21 @@ fn judge_on_gpu(
     copy_gbps: Option<f64>,
 ) -> OnGpu {
     let mut lost = false;
-    let result = prepared.map_err(Failure::Run).and_then(|prepared| verify_and_time(&prepared, samples));
+    let block_threads = record.launch.as_ref().map_or(0, |launch| launch.block.iter().product());
+    let result = prepared.map_err(Failure::Run).and_then(|prepared| {
+        record.occupancy = prepared.occupancy()?.map(|blocks_per_sm| Occupancy {
+            blocks_per_sm,
+            share: f64::from(blocks_per_sm * block_threads) / f64::from(gpu.facts().threads_per_sm),
+        });
+        verify_and_time(&prepared, samples)
+    });
     match result {
-        Ok(samples_ms) => {
+        Ok(samples_taken) => {
             record.verified = true;
-            record.timed = samples_ms
-                .zip(samples)
-                .map(|(ms, samples)| timed(ms, samples.l2, record.bytes, copy_gbps, gpu.facts().peak_gbps));
+            record.timed = samples_taken.zip(samples).map(|((samples_ms, cycles), samples)| Timed {
+                cycles,
+                ..timed(samples_ms, samples.l2, record.bytes, copy_gbps, gpu.facts().peak_gbps)
+            });
         }
         Err(Failure::Wrong(mismatch)) => record.error = error("verification", mismatch),
         Err(Failure::Run(failure)) => {
@@ -237,7 +253,10 @@ impl From<RunError> for Failure {
     }
 }
 
-fn verify_and_time(prepared: &Prepared<'_>, samples: Option<Samples>) -> Result<Option<Vec<f64>>, Failure> {
+/// The milliseconds of each sample, and the median of the ticks a request, if the kernel reads the clock.
+type Taken = (Vec<f64>, Option<f64>);
+
+fn verify_and_time(prepared: &Prepared<'_>, samples: Option<Samples>) -> Result<Option<Taken>, Failure> {
     let mut checks: Vec<(&'static str, Check<'_>)> = Vec::new();
     prepared.verify(&mut |buffer, start, bytes| {
         if checks.last().is_none_or(|(name, _)| *name != buffer.name) {
@@ -254,7 +273,15 @@ fn verify_and_time(prepared: &Prepared<'_>, samples: Option<Samples>) -> Result<
         }
     })?;
     checks.into_iter().try_for_each(|(_, check)| check.finish()).map_err(Failure::Wrong)?;
-    Ok(samples.map(|samples| measure(samples, || prepared.sample(samples.l2 == L2::Cold))).transpose()?)
+    let Some(samples) = samples else { return Ok(None) };
+    let mut ticks = Vec::new();
+    let samples_ms = measure(samples, || {
+        let ms = prepared.sample(samples.l2 == L2::Cold)?;
+        ticks.extend(prepared.ticks()?);
+        Ok::<_, RunError>(ms)
+    })?;
+    let ticks = sorted(ticks.split_off(ticks.len().min(samples.warm_up as usize)));
+    Ok(Some((samples_ms, (!ticks.is_empty()).then(|| quantile(&ticks, 0.5)))))
 }
 
 /// Times the device's copy of so many bytes, read plus written: the ceiling of every table.
@@ -273,6 +300,7 @@ pub fn copy(gpu: &Gpu, bytes: u64, samples: Samples) -> Result<Record, RunError>
         params: BTreeMap::new(),
         on: "gpu".to_owned(),
         launch: None,
+        occupancy: None,
         verified: false,
         bytes,
         error: None,

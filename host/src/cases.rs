@@ -1,8 +1,8 @@
 //! From what was asked for to what runs: kernels by a regular expression, and for each family the cases that the values
 //! of its axes make.
 
-use gpu::kernels::FAMILIES;
-use gpu::suite::{Axis, AxisKind, Case, Family, Kernel, Plan, PlanError, Value};
+use gpu::kernels::{COUNTEREXAMPLES, FAMILIES};
+use gpu::suite::{Axis, AxisKind, Case, Entry, Family, Kernel, Plan, PlanError, Value};
 use regex::Regex;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -20,6 +20,13 @@ pub struct Run {
     pub plan: Arc<Plan>,
 }
 
+impl Run {
+    /// Whether the kernel is wrong on purpose, and not for a GPU.
+    pub fn is_counterexample(&self) -> bool {
+        COUNTEREXAMPLES.iter().flat_map(|(_, entries)| *entries).any(|entry| entry.kernel.name == self.kernel.name)
+    }
+}
+
 /// Which machine's default sizes to take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sizes {
@@ -32,7 +39,7 @@ pub enum Sizes {
 /// What was asked for.
 #[derive(Clone, Debug, Default)]
 pub struct Selection {
-    /// The kernels whose names match; all without.
+    /// The kernels whose names match; all without. A counterexample is named in full.
     pub kernels: Option<Regex>,
     /// Values instead of an axis's defaults.
     pub values: BTreeMap<String, Vec<Value>>,
@@ -57,6 +64,9 @@ pub enum SelectError {
         /// Names like it.
         nearest: String,
     },
+    /// A counterexample on a GPU.
+    #[error("{0} is wrong on purpose, and only the simulator runs it, to refuse it: `busload simulate --kernel {0}`")]
+    Counterexample(&'static str),
     /// An option that none of the selected kernels heeds.
     #[error("--{axis} means nothing to the selected kernels: they belong to {families}")]
     UnusedAxis {
@@ -155,9 +165,11 @@ pub fn kernels(pattern: &str) -> Result<Regex, SelectError> {
         SelectError::Pattern { pattern: pattern.to_owned(), reason }
     })?;
     let mut names: Vec<_> = FAMILIES.iter().flat_map(|family| family.kernels).map(|entry| entry.kernel.name).collect();
-    if names.iter().any(|name| regex.is_match(name)) {
+    let mut counterexamples = COUNTEREXAMPLES.iter().flat_map(|(_, entries)| *entries).map(|entry| entry.kernel.name);
+    if names.iter().any(|name| regex.is_match(name)) || counterexamples.clone().any(|name| name == pattern) {
         return Ok(regex);
     }
+    names.extend(&mut counterexamples);
     names.sort_by(|a, b| strsim::jaro_winkler(pattern, b).total_cmp(&strsim::jaro_winkler(pattern, a)));
     Err(SelectError::NoKernel { pattern: pattern.to_owned(), nearest: names[..3.min(names.len())].join(", ") })
 }
@@ -172,12 +184,15 @@ impl Selection {
         let mut used: Vec<&Axis> = Vec::new();
         let mut families = Vec::new();
         let mut taken = Taken::new();
+        let named = |entry: &&Entry| self.kernels.as_ref().is_some_and(|regex| regex.as_str() == entry.kernel.name);
         for family in FAMILIES {
-            let selected = |entry: &&gpu::suite::Entry| match &self.kernels {
+            let selected = |entry: &&Entry| match &self.kernels {
                 Some(regex) => regex.is_match(entry.kernel.name),
                 None => true,
             };
-            let entries: Vec<_> = family.kernels.iter().filter(selected).collect();
+            let counterexamples = COUNTEREXAMPLES.iter().filter(|(of, _)| of.name == family.name);
+            let counterexamples = counterexamples.flat_map(|(_, entries)| *entries).filter(named);
+            let entries: Vec<_> = family.kernels.iter().filter(selected).chain(counterexamples).collect();
             if entries.is_empty() {
                 continue;
             }

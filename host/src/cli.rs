@@ -1,7 +1,7 @@
 //! The commands, and what they share: which machine, which kernels, which cases, where the results go.
 
 use crate::bench::{self, L2, Samples};
-use crate::cases::{self, Run, Selection, Sizes};
+use crate::cases::{self, Run, SelectError, Selection, Sizes};
 use crate::claims;
 use crate::cuda::Gpu;
 use crate::doctor;
@@ -12,8 +12,8 @@ use crate::sim;
 use anyhow::{Context, Result};
 use clap::builder::{PossibleValuesParser, ValueParser};
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
-use gpu::kernels::FAMILIES;
-use gpu::suite::Value;
+use gpu::kernels::{COUNTEREXAMPLES, FAMILIES};
+use gpu::suite::{Kernel, Value};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::collections::BTreeMap;
 use std::process::ExitCode;
@@ -264,16 +264,27 @@ fn list_kernels(names: bool) -> String {
             if names {
                 text += &format!("{}\n", kernel.name);
             } else {
-                let sentence = kernel.documentation.split("\n\n").next().unwrap_or_default().replace('\n', " ");
-                let sentence = sentence.replace("[`", "").replace("`]", "").replace('`', "");
-                text += &format!("  {:30} {sentence}\n", kernel.name);
+                text += &format!("  {:30} {}\n", kernel.name, sentence(kernel));
             }
         }
-        if !names {
-            text.push('\n');
+        if names {
+            continue;
         }
+        let counterexamples = COUNTEREXAMPLES.iter().filter(|(of, _)| of.name == family.name);
+        for entry in counterexamples.flat_map(|(_, entries)| *entries) {
+            let kernel = &entry.kernel;
+            text +=
+                &format!("  {:30} Wrong on purpose, for the simulator to refuse. {}\n", kernel.name, sentence(kernel));
+        }
+        text.push('\n');
     }
     text
+}
+
+/// The first sentence of a kernel's documentation, as plain text.
+fn sentence(kernel: &Kernel) -> String {
+    let sentence = kernel.documentation.split("\n\n").next().unwrap_or_default().replace('\n', " ");
+    sentence.replace("[`", "").replace("`]", "").replace('`', "")
 }
 
 fn chosen_machine(matches: &ArgMatches) -> On {
@@ -304,6 +315,15 @@ fn selected(matches: &ArgMatches) -> Result<Selection, Usage> {
 
 fn runs(matches: &ArgMatches, sizes: Sizes, sm_count: u32) -> Result<Vec<Run>, Usage> {
     Ok(selected(matches)?.runs(sizes, sm_count).map_err(anyhow::Error::from)?)
+}
+
+/// The same for a GPU, which is given no counterexample.
+fn runs_on_gpu(matches: &ArgMatches, sizes: Sizes, gpu: &Gpu) -> Result<Vec<Run>, Usage> {
+    let runs = runs(matches, sizes, gpu.facts().sm_count)?;
+    match runs.iter().find(|run| run.is_counterexample()) {
+        Some(run) => Err(anyhow::Error::from(SelectError::Counterexample(run.kernel.name)).into()),
+        None => Ok(runs),
+    }
 }
 
 fn json(matches: &ArgMatches) -> Result<Option<Target>, Usage> {
@@ -437,7 +457,7 @@ fn bench(matches: &ArgMatches) -> Result<bool> {
     };
     let l2 = if matches.get_flag("hot") { L2::Hot } else { L2::Cold };
     let samples = Samples { warm_up: 3, count: *matches.get_one("samples").expect("has a default"), l2 };
-    let runs = runs(matches, Sizes::Gpu, gpu.facts().sm_count)?;
+    let runs = runs_on_gpu(matches, Sizes::Gpu, &gpu)?;
     let child = matches.get_one::<usize>("resume").copied();
     let json = if child.is_some() { Some(Target::StandardOutput) } else { json(matches)? };
     let mut output = Output::new("bench", Machine::gpu(gpu.facts()), &ptx, json, runs.len());
@@ -473,7 +493,7 @@ fn verify(matches: &ArgMatches) -> Result<bool> {
         (On::Auto | On::Sim, None) => runs(matches, Sizes::Simulator, Machine::simulator().sm_count)?,
     };
     // The same cases on both machines: the GPU's defaults are for measuring.
-    let on_gpu_too = gpu.as_ref().map(|gpu| runs(matches, Sizes::Simulator, gpu.facts().sm_count));
+    let on_gpu_too = gpu.as_ref().map(|gpu| runs_on_gpu(matches, Sizes::Simulator, gpu));
     let on_gpu_too = on_gpu_too.transpose()?.unwrap_or_default();
     let json = if child.is_some() { Some(Target::StandardOutput) } else { json(matches)? };
     let mut output = Output::new("verify", machine, &ptx, json, simulated.len() + on_gpu_too.len());

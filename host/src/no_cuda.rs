@@ -40,6 +40,7 @@ pub struct Facts {
     pub name: String,
     pub driver: String,
     pub sm_count: u32,
+    pub threads_per_sm: u32,
     pub l2_bytes: u64,
     pub compute_capability: String,
     pub peak_gbps: Option<f64>,
@@ -76,7 +77,13 @@ impl<'a> Prepared<'a> {
     pub fn verify(&self, _check: &mut dyn FnMut(&'a Buffer, u64, &[u8])) -> Result<(), RunError> {
         match *self.0 {}
     }
+    pub fn occupancy(&self) -> Result<Option<u32>, RunError> {
+        match *self.0 {}
+    }
     pub fn sample(&self, _flush: bool) -> Result<f64, RunError> {
+        match *self.0 {}
+    }
+    pub fn ticks(&self) -> Result<Option<f64>, RunError> {
         match *self.0 {}
     }
 }

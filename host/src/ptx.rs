@@ -14,7 +14,7 @@ pub struct Ptx {
 /// An access instruction of a kernel: its state space, what it does, and how many bytes a lane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Access<'a> {
-    /// `global` or `shared`.
+    /// `global`, `shared` or `constant`.
     pub space: &'a str,
     /// `load`, `store` or `atomic`.
     pub operation: &'static str,
@@ -112,10 +112,11 @@ fn access(opcode: &str) -> Option<Access<'_>> {
         "atom" | "red" => "atomic",
         _ => return None,
     };
-    let space = parts.clone().find(|part| matches!(*part, "global" | "shared" | "local" | "param" | "const"))?;
-    if !matches!(space, "global" | "shared") {
-        return None;
-    }
+    let space = parts.clone().find_map(|part| match part {
+        "global" | "shared" => Some(part),
+        "const" => Some("constant"),
+        _ => None,
+    })?;
     let vector = parts.clone().find_map(|part| part.strip_prefix('v')?.parse::<u64>().ok()).unwrap_or(1);
     let bits: u64 = parts.next_back()?.trim_start_matches(|c: char| c.is_alphabetic()).parse().ok()?;
     Some(Access { space, operation, width: vector * bits / 8 })

@@ -121,6 +121,9 @@ pub struct Record {
     pub on: String,
     /// Grid, block and dynamic shared memory; none for a row that is no kernel of ours.
     pub launch: Option<LaunchRecord>,
+    /// How many of its blocks a multiprocessor of the GPU holds at a time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub occupancy: Option<Occupancy>,
     /// Whether every element of every output was compared with its reference, and was right.
     pub verified: bool,
     /// Bytes that must move, read plus written.
@@ -150,6 +153,15 @@ impl From<Launch> for LaunchRecord {
     fn from(launch: Launch) -> Self {
         Self { grid: launch.grid, block: launch.block, shared_bytes: launch.shared_bytes }
     }
+}
+
+/// What a multiprocessor holds at a time of a launch, by the driver: registers, shared memory and threads allow no more.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Occupancy {
+    /// Blocks.
+    pub blocks_per_sm: u32,
+    /// Their threads, as a share of those that a multiprocessor holds at most.
+    pub share: f64,
 }
 
 /// What went wrong with a case.
@@ -223,7 +235,7 @@ impl From<&sim::Site> for SiteRecord {
             file: site.position.file.to_owned(),
             line: site.position.line,
             column: site.position.column,
-            space: if global { "global" } else { "shared" }.to_owned(),
+            space: site.space.name().to_owned(),
             op: operation_name(site.operation).to_owned(),
             width: site.width,
             requests: counts.requests,
@@ -266,6 +278,9 @@ pub struct Timed {
     pub share_of_copy: Option<f64>,
     /// That, as a share of the peak.
     pub share_of_peak: Option<f64>,
+    /// Ticks of the multiprocessor's clock a request, where the kernel reads it: the median of the samples.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cycles: Option<f64>,
 }
 
 /// What results without the field were measured with.

@@ -2,7 +2,7 @@
 
 use busload::sim::{self, Options, Outcome};
 use busload::{bench, verify};
-use gpu::kernels::FAMILIES;
+use gpu::kernels::{COUNTEREXAMPLES, FAMILIES};
 use gpu::suite::{Buffer, Case, Entry, Family, Kernel, Launch, Plan};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -21,6 +21,19 @@ pub fn kernels() -> Vec<(&'static Family, &'static Entry)> {
     let kernels: Vec<_> = FAMILIES.iter().flat_map(of).collect();
     assert!(!kernels.is_empty(), "no family has a kernel");
     kernels
+}
+
+/// Every kernel that is wrong on purpose.
+///
+/// # Panics
+/// If there is none.
+pub fn counterexamples() -> Vec<(&'static Family, &'static Entry)> {
+    let of = |(family, entries): &(&'static Family, &'static [Entry])| {
+        entries.iter().map(|entry| (*family, entry)).collect::<Vec<_>>()
+    };
+    let entries: Vec<_> = COUNTEREXAMPLES.iter().flat_map(of).collect();
+    assert!(!entries.is_empty(), "there is no counterexample");
+    entries
 }
 
 /// A case with the multiprocessors that the simulator's grids are made for.

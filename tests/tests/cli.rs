@@ -203,7 +203,7 @@ fn is_site(site: &Value) {
             ("file", |value| value.as_str().is_some_and(|file| file.starts_with("gpu/src/kernels/"))),
             ("line", Value::is_u64),
             ("column", Value::is_u64),
-            ("space", |value| *value == "global" || *value == "shared"),
+            ("space", |value| ["global", "shared", "constant"].iter().any(|space| value == space)),
             ("op", |value| *value == "load" || *value == "store" || *value == "atomic"),
             ("width", Value::is_u64),
             ("requests", Value::is_u64),

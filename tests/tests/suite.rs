@@ -3,7 +3,7 @@
 //! Cases come from the families' own axes: a new family or kernel is covered without a line here.
 
 use busload::sim::{Options, Outcome};
-use busload_tests::{case, checked_and_counted, kernels, memory, on_threads, simulate};
+use busload_tests::{case, checked_and_counted, counterexamples, kernels, memory, on_threads, simulate};
 use gpu::suite::{Axis, AxisKind, Before, Case, Counts, Entry, Family, Operation, POISON, Plan, Value};
 use proptest::prelude::*;
 use std::sync::Arc;
@@ -68,6 +68,23 @@ fn every_kernel_gives_its_reference_and_its_closed_form_on_any_number_of_threads
                 assert!(once == run(threads), "{} on {case} differs on {threads} threads", entry.kernel.name);
             }
         }
+    }
+}
+
+#[test]
+fn every_counterexample_is_refused_and_both_lines_are_named() {
+    for (family, entry) in counterexamples() {
+        let name = entry.kernel.name;
+        let case = case(family.axes.iter().map(|axis| (axis.name, axis.in_simulator[0])).collect());
+        let outcome = simulate(entry.kernel, &plan(entry, &case), &on_threads(2));
+        let finding = outcome.findings.first().unwrap_or_else(|| panic!("nothing was found in {name}"));
+        let lines = [finding.at, finding.other].map(|position| {
+            let position = position.unwrap_or_else(|| panic!("{name}: a line is missing: {finding}"));
+            assert_eq!(position.file, entry.kernel.file, "{name}: {finding}");
+            position.line
+        });
+        assert!(lines[0] != lines[1] && lines.iter().all(|line| *line > entry.kernel.line), "{name}: {finding}");
+        assert!(outcome.sites.is_empty(), "{name} was given counts");
     }
 }
 

@@ -1,6 +1,6 @@
 //! The tree's invariants: each check fails if it finds nothing to check.
 
-use busload_tests::{files, kernels, root};
+use busload_tests::{counterexamples, files, kernels, root};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -131,7 +131,7 @@ fn only_the_facade_asks_whether_it_is_built_for_a_gpu() {
 
 #[test]
 fn a_kernels_name_begins_with_its_familys_and_is_lower_snake_case() {
-    for (family, entry) in kernels() {
+    for (family, entry) in kernels().into_iter().chain(counterexamples()) {
         let name = entry.kernel.name;
         let rest = name.strip_prefix(family.name).and_then(|rest| rest.strip_prefix('_'));
         assert!(rest.is_some_and(|rest| !rest.is_empty()), "{name} is in the family {}", family.name);
@@ -144,7 +144,7 @@ fn a_kernels_name_begins_with_its_familys_and_is_lower_snake_case() {
 
 #[test]
 fn a_kernels_documentation_says_what_it_is_what_to_look_for_and_what_it_costs() {
-    for (_, entry) in kernels() {
+    for (_, entry) in kernels().into_iter().chain(counterexamples()) {
         let (name, text) = (entry.kernel.name, entry.kernel.documentation);
         let sentence = text.split("\n\n").next().unwrap_or_default();
         let is_sentence =

@@ -1,7 +1,7 @@
 //! The attributes of busload's kernels: [`macro@kernel`] and [`macro@device`].
 //!
-//! They do only what `macro_rules!` cannot: name the shared arrays of a kernel after it, collect its documentation,
-//! and wrap the body in the one `unsafe` block whose contract is the launch's. What a kernel becomes on each machine
+//! They do only what `macro_rules!` cannot: name the shared and constant arrays of a kernel after it, collect its
+//! documentation, and wrap the body in the one `unsafe` block whose contract is the launch's. What a kernel becomes on each machine
 //! is decided by the macros `entry!` and `shared_array!` of the facade's back ends, in `gpu/src/device/`.
 
 use proc_macro::TokenStream;
@@ -12,7 +12,7 @@ use syn::{Error, FnArg, ItemFn, Pat, ReturnType, parse_macro_input};
 /// Makes a kernel of an `unsafe fn`: an entry of the PTX, and an entry of the simulator on the host.
 ///
 /// The function takes plain values and the facade's pointers, returns nothing and has no generics. Its body may use
-/// `shared!`, always in the form `let NAME = shared!(TYPE);`, and everything `unsafe` without a further block: the
+/// `shared!` and `constant!`, always in the form `let NAME = shared!(TYPE);`, and everything `unsafe` without a further block: the
 /// kernel's contract is that whoever launches it passes buffers as large as its documentation says.
 #[proc_macro_attribute]
 pub fn kernel(arguments: TokenStream, item: TokenStream) -> TokenStream {
@@ -55,16 +55,22 @@ fn expand_kernel(arguments: Tokens, function: ItemFn) -> Result<Tokens, Error> {
     }
     let mut arrays = Vec::new();
     let statements: Tokens = block.stmts.iter().map(|statement| quote!(#statement)).collect();
-    let body = name_shared_arrays(statements, &sig.ident, &mut arrays)?;
+    let body = name_arrays(statements, &sig.ident, &mut arrays)?;
     let name = &sig.ident;
     let (names, types): (Vec<_>, Vec<_>) = parameters.into_iter().unzip();
-    let (symbols, array_types): (Vec<_>, Vec<_>) = arrays.into_iter().unzip();
+    let is_constant = |array: &&Array| array.declaration == "constant_array";
+    let constants = arrays.iter().filter(is_constant).map(|Array { name, ty, .. }| quote!(#name: #ty));
+    let constants: Vec<_> = constants.collect();
+    let declarations = arrays
+        .into_iter()
+        .map(|Array { declaration, symbol, ty, .. }| quote!(::gpu::device::#declaration!(#symbol, #ty);));
     let documentation = documentation(&attrs);
     Ok(quote! {
-        #(::gpu::device::shared_array!(#symbols, #array_types);)*
+        #(#declarations)*
         ::gpu::device::entry! {
             #(#attrs)*
             #[documentation(#documentation)]
+            #[constants(#(#constants),*)]
             #vis unsafe fn #name(#(#names: #types),*) {
                 #[allow(unused_unsafe, clippy::undocumented_unsafe_blocks, reason = "the contract is the launch's")]
                 unsafe { #body }
@@ -106,37 +112,45 @@ fn documentation(attrs: &[syn::Attribute]) -> String {
     lines.map(|line| line.strip_prefix(' ').unwrap_or(&line).to_owned()).collect::<Vec<_>>().join("\n")
 }
 
-/// Gives every `let NAME = shared!(TYPE)` the symbol `<kernel>_NAME`, and collects symbols and types.
-fn name_shared_arrays(body: Tokens, kernel: &Ident, arrays: &mut Vec<(Ident, Tokens)>) -> Result<Tokens, Error> {
+/// An array that a kernel's body names, and the facade's macro that declares it.
+struct Array {
+    declaration: Ident,
+    name: Ident,
+    symbol: Ident,
+    ty: Tokens,
+}
+
+/// Gives every `let NAME = shared!(TYPE)` or `constant!(TYPE)` the symbol `<kernel>_NAME`, and collects them.
+fn name_arrays(body: Tokens, kernel: &Ident, arrays: &mut Vec<Array>) -> Result<Tokens, Error> {
     let mut out: Vec<TokenTree> = Vec::new();
     let mut tokens = body.into_iter().peekable();
     while let Some(token) = tokens.next() {
         match token {
-            TokenTree::Ident(ident) if ident == "shared" && is_bang(tokens.peek()) => {
+            TokenTree::Ident(ident) if (ident == "shared" || ident == "constant") && is_bang(tokens.peek()) => {
                 let bang = tokens.next();
                 let Some(TokenTree::Group(group)) = tokens.next() else {
-                    return Err(Error::new(ident.span(), "shared! takes a type, as in `shared!([f32; 33 * 32])`"));
+                    let example = format!("{ident}! takes a type, as in `{ident}!([f32; 33 * 32])`");
+                    return Err(Error::new(ident.span(), example));
                 };
                 let Some(name) = bound_name(&out) else {
-                    return Err(Error::new(
-                        ident.span(),
-                        "bind the array to a name, as in `let tile = shared!([f32; 33 * 32]);`",
-                    ));
+                    let example = format!("bind the array to a name, as in `let array = {ident}!([f32; 33 * 32]);`");
+                    return Err(Error::new(ident.span(), example));
                 };
                 let ty = group.stream();
                 let symbol = format_ident!("{kernel}_{name}", span = Span::call_site());
-                if arrays.iter().any(|(known, _)| *known == symbol) {
-                    return Err(Error::new(name.span(), format!("the kernel already has a shared array `{name}`")));
+                if arrays.iter().any(|array| array.symbol == symbol) {
+                    return Err(Error::new(name.span(), format!("the kernel already has an array `{name}`")));
                 }
                 let mut named = Group::new(Delimiter::Parenthesis, quote!(#symbol, #name, #ty));
                 named.set_span(group.span());
+                let declaration = format_ident!("{ident}_array", span = Span::call_site());
                 out.push(TokenTree::Ident(ident));
                 out.extend(bang);
                 out.push(TokenTree::Group(named));
-                arrays.push((symbol, ty));
+                arrays.push(Array { declaration, name, symbol, ty });
             }
             TokenTree::Group(group) => {
-                let mut inner = Group::new(group.delimiter(), name_shared_arrays(group.stream(), kernel, arrays)?);
+                let mut inner = Group::new(group.delimiter(), name_arrays(group.stream(), kernel, arrays)?);
                 inner.set_span(group.span());
                 out.push(TokenTree::Group(inner));
             }

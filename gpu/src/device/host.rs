@@ -14,6 +14,19 @@ pub enum Space {
     Global,
     /// The memory of one block.
     Shared,
+    /// Memory that the host fills before a launch and kernels only read.
+    Constant,
+}
+
+impl Space {
+    /// Its name in PTX, written out.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Space::Global => "global",
+            Space::Shared => "shared",
+            Space::Constant => "constant",
+        }
+    }
 }
 
 /// What an access does.
@@ -82,8 +95,8 @@ pub trait Machine: Sync {
     /// The lane's number in its warp.
     fn lane_id(&self) -> u32;
 
-    /// Carries out an access to element `index` from `base` on, a simulated global address or an offset in shared
-    /// memory: a load fills `value`, a store reads it, an atomic addition replaces the addend by the old value.
+    /// Carries out an access to element `index` from `base` on, a simulated address or an offset in shared memory: a load fills
+    /// `value`, a store reads it, an atomic addition replaces the addend by the old value.
     ///
     /// # Safety
     /// `value` points to `access.width()` bytes, aligned to as many.
@@ -91,6 +104,9 @@ pub trait Machine: Sync {
 
     /// The byte offset of the block's static shared array `name`.
     fn shared_array(&self, name: &'static str, bytes: usize, at: &'static Location<'static>) -> u32;
+
+    /// The simulated address of the kernel's constant array `name`, of `bytes` bytes.
+    fn constant_array(&self, name: &'static str, bytes: usize, at: &'static Location<'static>) -> u64;
 
     /// The byte offset of the block's dynamic shared memory.
     fn dynamic_shared(&self) -> u32;
@@ -154,6 +170,12 @@ pub(super) unsafe fn shared_load<T: Value>(address: u32, index: u32) -> T {
 #[track_caller]
 pub(super) unsafe fn shared_store<T: Value>(address: u32, index: u32, value: T) {
     store(Space::Shared, address.into(), index.into(), value);
+}
+
+#[inline]
+#[track_caller]
+pub(super) unsafe fn constant_load<T: Value>(base: u64, index: u32) -> T {
+    load(Space::Constant, Op::Load(Cache::All), base, index.into())
 }
 
 #[inline]
@@ -357,6 +379,8 @@ pub struct Kernel {
     pub line: u32,
     /// Names and kinds of its parameters.
     pub parameters: &'static [(&'static str, ParameterKind)],
+    /// Names and bytes of its constant arrays.
+    pub constants: &'static [(&'static str, u64)],
     /// Runs it for the current lane.
     ///
     /// # Safety
@@ -369,6 +393,7 @@ pub struct Kernel {
 #[doc(hidden)]
 macro_rules! __entry {
     ($(#[doc = $doc:literal])* $(#[allow($($allow:tt)*)])* #[documentation($documentation:literal)]
+     #[constants($($constant:ident: $array:ty),*)]
      $vis:vis unsafe fn $name:ident($($parameter:ident: $ty:ty),* $(,)?) $body:block) => {
         $(#[doc = $doc])*
         ///
@@ -387,6 +412,7 @@ macro_rules! __entry {
                 file: file!(),
                 line: line!(),
                 parameters: &[$((stringify!($parameter), <$ty as $crate::device::host::Parameter>::KIND)),*],
+                constants: &[$((stringify!($constant), size_of::<$array>() as u64)),*],
                 entry: |words| {
                     let mut words = words.iter().copied();
                     // SAFETY: the caller of `entry` passes the parameters' words.
@@ -404,21 +430,23 @@ macro_rules! __entry {
 #[doc(hidden)]
 pub use crate::__entry as entry;
 
-/// On the host a shared array needs no item of its own.
+/// On the host an array needs no item of its own.
 #[macro_export]
 #[doc(hidden)]
-macro_rules! __shared_array {
+macro_rules! __no_array {
     ($symbol:ident, $ty:ty) => {};
 }
 #[doc(hidden)]
-pub use crate::__shared_array as shared_array;
+pub use crate::__no_array as shared_array;
+#[doc(hidden)]
+pub use crate::__no_array as constant_array;
 
 /// A static array in shared memory: `let tile = shared!([f32; 33 * 32]);`.
 #[macro_export]
 #[doc(hidden)]
 macro_rules! __shared {
     ($symbol:ident, $name:ident, [$element:ty; $length:expr]) => {
-        $crate::device::host::shared_array::<$element, { $length }>(stringify!($name))
+        $crate::device::host::shared_array_of::<$element, { $length }>(stringify!($name))
     };
 }
 #[doc(hidden)]
@@ -427,6 +455,24 @@ pub use crate::__shared as shared;
 #[doc(hidden)]
 #[inline]
 #[track_caller]
-pub fn shared_array<T: Value, const N: usize>(name: &'static str) -> super::Shared<T, N> {
+pub fn shared_array_of<T: Value, const N: usize>(name: &'static str) -> super::Shared<T, N> {
     super::Shared::from_address(machine().shared_array(name, N * size_of::<T>(), Location::caller()))
+}
+
+/// A static array in constant memory: `let table = constant!([f32; 64]);`.
+#[macro_export]
+#[doc(hidden)]
+macro_rules! __constant {
+    ($symbol:ident, $name:ident, [$element:ty; $length:expr]) => {
+        $crate::device::host::constant_array_of::<$element, { $length }>(stringify!($name))
+    };
+}
+#[doc(hidden)]
+pub use crate::__constant as constant;
+
+#[doc(hidden)]
+#[inline]
+#[track_caller]
+pub fn constant_array_of<T: Value, const N: usize>(name: &'static str) -> super::Constant<T, N> {
+    super::Constant::from_address(machine().constant_array(name, N * size_of::<T>(), Location::caller()))
 }

@@ -43,15 +43,15 @@ mod nvvm;
 use nvvm as backend;
 
 #[doc(hidden)]
-pub use backend::{entry, shared, shared_array};
+pub use backend::{constant, constant_array, entry, shared, shared_array};
 
 /// What a kernel file uses: `use crate::device::prelude::*;`.
 pub mod prelude {
-    pub(crate) use super::family;
     pub use super::{
-        F32x2, F32x4, Global, GlobalMut, Shared, at, device, dynamic_shared, each, f16, fma, kernel, shared, steps,
-        sync_threads, sync_warp, thread, unroll, warp,
+        Constant, F32x2, F32x4, Global, GlobalMut, Shared, at, clock, constant, device, dynamic_shared, each, f16, fma,
+        kernel, shared, steps, sync_threads, sync_warp, thread, unroll, warp,
     };
+    pub(crate) use super::{family, host_only};
 }
 
 /// Keeps items for the host: on a GPU they do not exist.
@@ -157,6 +157,10 @@ pub struct GlobalMut<T>(u64, PhantomData<*mut T>);
 #[repr(transparent)]
 pub struct Shared<T, const N: usize>(u32, PhantomData<*mut T>);
 
+/// `N` elements of constant memory, from [`constant!`](crate::device::constant): the host fills them before the launch.
+#[repr(transparent)]
+pub struct Constant<T, const N: usize>(u64, PhantomData<*const T>);
+
 impl<T> Clone for Global<T> {
     fn clone(&self) -> Self {
         *self
@@ -175,6 +179,12 @@ impl<T, const N: usize> Clone for Shared<T, N> {
     }
 }
 impl<T, const N: usize> Copy for Shared<T, N> {}
+impl<T, const N: usize> Clone for Constant<T, N> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+impl<T, const N: usize> Copy for Constant<T, N> {}
 
 macro_rules! loads {
     () => {
@@ -304,6 +314,26 @@ impl<T: Value, const N: usize> Shared<T, N> {
     #[inline(always)]
     pub const fn cast<U: Value>(self) -> Shared<U, 0> {
         Shared(self.0, PhantomData)
+    }
+}
+
+impl<T: Value, const N: usize> Constant<T, N> {
+    /// An array at a constant address.
+    #[doc(hidden)]
+    #[inline(always)]
+    pub const fn from_address(address: u64) -> Self {
+        Self(address, PhantomData)
+    }
+
+    /// Loads element `index` (`ld.const`): one pass for each address that the warp's lanes want.
+    ///
+    /// # Safety
+    /// `index < N`.
+    #[inline(always)]
+    #[track_caller]
+    pub unsafe fn load(self, index: u32) -> T {
+        // SAFETY: the caller's promise.
+        unsafe { backend::constant_load(self.0, index) }
     }
 }
 

@@ -47,6 +47,7 @@ pub(super) fn dynamic_shared() -> u32 {
 #[doc(hidden)]
 macro_rules! __entry {
     ($(#[doc = $doc:literal])* $(#[allow($($allow:tt)*)])* #[documentation($documentation:literal)]
+     #[constants($($constant:ident: $array:ty),*)]
      $vis:vis unsafe fn $name:ident($($parameter:ident: $ty:ty),* $(,)?) $body:block) => {
         $(#[allow($($allow)*)])*
         #[unsafe(no_mangle)]
@@ -87,3 +88,34 @@ macro_rules! __shared {
 }
 #[doc(hidden)]
 pub use crate::__shared as shared;
+
+/// Declares a static array in constant memory, for the host to fill.
+#[macro_export]
+#[doc(hidden)]
+macro_rules! __constant_array {
+    ($symbol:ident, $ty:ty) => {
+        ::core::arch::global_asm!(
+            concat!(".visible .const .align 16 .b8 ", stringify!($symbol), "[{bytes}];"),
+            bytes = const size_of::<$ty>(),
+        );
+    };
+}
+#[doc(hidden)]
+pub use crate::__constant_array as constant_array;
+
+/// The array that `constant_array!` declared.
+#[macro_export]
+#[doc(hidden)]
+macro_rules! __constant {
+    ($symbol:ident, $name:ident, [$element:ty; $length:expr]) => {{
+        let address: u64;
+        ::core::arch::asm!(
+            concat!("mov.u64 {}, ", stringify!($symbol), ";"),
+            out(reg64) address,
+            options(pure, nomem, nostack, preserves_flags),
+        );
+        $crate::device::Constant::<$element, { $length }>::from_address(address)
+    }};
+}
+#[doc(hidden)]
+pub use crate::__constant as constant;

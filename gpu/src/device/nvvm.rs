@@ -56,6 +56,7 @@ pub(super) fn dynamic_shared() -> u32 {
 #[doc(hidden)]
 macro_rules! __entry {
     ($(#[doc = $doc:literal])* $(#[allow($($allow:tt)*)])* #[documentation($documentation:literal)]
+     #[constants($($constant:ident: $array:ty),*)]
      $vis:vis unsafe fn $name:ident($($parameter:ident: $ty:ty),* $(,)?) $body:block) => {
         $(#[allow($($allow)*)])*
         #[::cuda_std::kernel]
@@ -100,3 +101,36 @@ macro_rules! __shared {
 }
 #[doc(hidden)]
 pub use crate::__shared as shared;
+
+/// Declares a static array in constant memory, aligned to 16 bytes, for the host to fill.
+#[macro_export]
+#[doc(hidden)]
+macro_rules! __constant_array {
+    ($symbol:ident, $ty:ty) => {
+        #[::cuda_std::address_space(constant)]
+        #[unsafe(no_mangle)]
+        #[allow(non_upper_case_globals)]
+        static mut $symbol: ::core::mem::MaybeUninit<[$crate::device::F32x4; size_of::<$ty>().div_ceil(16)]> =
+            ::core::mem::MaybeUninit::uninit();
+    };
+}
+#[doc(hidden)]
+pub use crate::__constant_array as constant_array;
+
+/// The array that `constant_array!` declared, named in the way of `shared!`.
+#[macro_export]
+#[doc(hidden)]
+macro_rules! __constant {
+    ($symbol:ident, $name:ident, [$element:ty; $length:expr]) => {{
+        let address: u64;
+        ::core::arch::asm!(
+            concat!("mov.u64 {}, ", stringify!($symbol), "; /* {} */"),
+            out(reg64) address,
+            in(reg64) &raw const $symbol,
+            options(pure, nomem, nostack, preserves_flags),
+        );
+        $crate::device::Constant::<$element, { $length }>::from_address(address)
+    }};
+}
+#[doc(hidden)]
+pub use crate::__constant as constant;

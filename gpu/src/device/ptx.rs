@@ -137,6 +137,11 @@ pub(super) unsafe fn global_store<T: Value>(base: u64, index: usize, value: T) {
 }
 
 #[inline(always)]
+pub(super) unsafe fn constant_load<T: Value>(base: u64, index: u32) -> T {
+    load!(T, "ld.const", reg64, element::<T>(base, index as usize))
+}
+
+#[inline(always)]
 pub(super) unsafe fn shared_load<T: Value>(address: u32, index: u32) -> T {
     load!(T, "ld.volatile.shared", reg32, shared_element::<T>(address, index))
 }

@@ -10,6 +10,10 @@ macro_rules! families {
         host_only! {
             /// Every family, in the order of the curriculum.
             pub static FAMILIES: &[&crate::suite::Family] = &[$(&$family::FAMILY),*];
+
+            /// Kernels that are wrong on purpose: no PTX has them, and the simulator must refuse them.
+            pub static COUNTEREXAMPLES: &[(&crate::suite::Family, &[crate::suite::Entry])] =
+                &[(&sync::FAMILY, sync::COUNTEREXAMPLES)];
         }
     };
 }
@@ -22,6 +26,7 @@ families! {
     dtype
     vectorize
     cache_path
+    constant
     transpose
     transpose_tiles
     transpose_types
@@ -32,6 +37,8 @@ families! {
     matrix
     batched
     bank
+    padding
+    latency
     reduce
     sync
     matmul

@@ -71,6 +71,44 @@ pub unsafe fn sync_double_buffered(src: Global<f32>, dst: GlobalMut<f32>, n: usi
     }
 }
 
+host_only! {
+    /// Like [`sync_tiled`] with a single round, and without the barrier between the store and the load.
+    ///
+    /// **Look for** the simulator's report: a race, and the lines of both accesses. **Cost** on a GPU, a wrong word now and
+    /// then: wherever a warp is ahead of the one whose words it reads.
+    #[kernel]
+    pub unsafe fn sync_missing_barrier(src: Global<f32>, dst: GlobalMut<f32>, n: usize) {
+        let tile = shared!([f32; BLOCK as usize]);
+        let (i, thread) = (thread::index_x(), thread::thread_idx_x());
+        tile.store(thread, if i < n { src.load(i) } else { 0.0 });
+        if i < n {
+            // Words of another warp, which may not have stored them.
+            dst.store(i, tile.load(BLOCK - 1 - thread));
+        }
+    }
+
+    /// Like [`sync_missing_barrier`], with a barrier in a branch that half of the threads do not take.
+    ///
+    /// **Look for** the simulator's report: a divergent barrier, and the lines of both places where threads wait. **Cost**
+    /// on a GPU, anything: the halves meet at different barriers, or never.
+    #[kernel]
+    pub unsafe fn sync_divergent_barrier(src: Global<f32>, dst: GlobalMut<f32>, n: usize) {
+        let tile = shared!([f32; BLOCK as usize]);
+        let (i, thread) = (thread::index_x(), thread::thread_idx_x());
+        tile.store(thread, if i < n { src.load(i) } else { 0.0 });
+        if thread < BLOCK / 2 {
+            // Half of the block waits for all of it.
+            sync_threads();
+        }
+        // The other half waits here.
+        sync_threads();
+        if i < n {
+            // Words of another warp.
+            dst.store(i, tile.load(BLOCK - 1 - thread));
+        }
+    }
+}
+
 family! {
     const ELEMENTS: Axis = Axis { in_simulator: &[Value::Count(1 << 17)], ..Axis::ELEMENTS };
 
@@ -84,6 +122,12 @@ family! {
             Entry { kernel: sync_double_buffered::KERNEL, plan: |case| plan(case, "tiles", 2) },
         ],
     };
+
+    /// Wrong on purpose.
+    pub static COUNTEREXAMPLES: &[Entry] = &[
+        Entry { kernel: sync_missing_barrier::KERNEL, plan: one_round },
+        Entry { kernel: sync_divergent_barrier::KERNEL, plan: one_round },
+    ];
 
     /// A whole number below 256: the sums, at most 2^8 times that, are exact.
     fn byte(i: u64) -> f32 {
@@ -124,5 +168,19 @@ family! {
             .stores(tile, 4, all * (1 + u64::from(ROUNDS)) + ends * launch.block_count())
             .loads(tile, 4, all * ROUNDS.into() + warps(n, |_, lanes| words(lanes)))
             .stores("dst", 4, warps(n, line)))
+    }
+
+    /// A tile that is stored once, and comes out in reverse: what the counterexamples are meant to do.
+    fn one_round(case: &Case) -> Result<Plan, PlanError> {
+        let n = case.elements();
+        Ok(Plan::new(Launch::linear(n, BLOCK)?)
+            .buffer(Buffer::input("src", n, byte)?)
+            .buffer(Buffer::output("dst", n, move |i| {
+                let block = u64::from(BLOCK);
+                let mirrored = i / block * block + block - 1 - i % block;
+                if mirrored < n { byte(mirrored) } else { 0.0 }
+            })?)
+            .scalar("n", n)
+            .bytes(product("the number of bytes", &[8, n])?))
     }
 }

@@ -141,6 +141,7 @@ functions! {
         cuEventElapsedTime
         cuEventRecord
         cuEventSynchronize
+        cuFuncGetModule
         cuFuncSetAttribute
         cuGetErrorName
         cuGetErrorString
@@ -155,8 +156,10 @@ functions! {
         cuMemsetD8Async
         cuMemsetD8_v2
         cuModuleGetFunction
+        cuModuleGetGlobal_v2
         cuModuleLoadDataEx
         cuModuleUnload
+        cuOccupancyMaxActiveBlocksPerMultiprocessor
         cuStreamCreateWithPriority
         cuStreamDestroy_v2
         cuStreamSynchronize
@@ -194,7 +197,6 @@ functions! {
         cuLinkDestroy
         cuModuleLoadData
         cuOccupancyAvailableDynamicSMemPerBlock
-        cuOccupancyMaxActiveBlocksPerMultiprocessor
         cuOccupancyMaxPotentialBlockSize
         cuStreamGetFlags
         cuStreamGetPriority

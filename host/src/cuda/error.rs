@@ -170,6 +170,16 @@ pub enum RunError {
         /// The kernel.
         kernel: &'static str,
     },
+    /// The PTX is of other sources: an array in constant memory is too small.
+    #[error("the PTX has {bytes} bytes for `{symbol}`, and the plan fills {needed}: rebuild it with `cargo xtask ptx`")]
+    ConstantArray {
+        /// The array.
+        symbol: String,
+        /// Its bytes in the PTX.
+        bytes: u64,
+        /// Bytes that the plan fills.
+        needed: u64,
+    },
     /// The plan does not fit the kernel's parameters.
     #[error(transparent)]
     Arguments(#[from] ArgumentError),
@@ -234,7 +244,7 @@ impl RunError {
     /// What kind of error it is, for reports.
     pub fn kind(&self) -> &'static str {
         match self {
-            Self::NoEntry { .. } | Self::Arguments(_) => "plan",
+            Self::NoEntry { .. } | Self::ConstantArray { .. } | Self::Arguments(_) => "plan",
             Self::Memory { .. } => "memory",
             Self::Refused { .. } | Self::Launch { .. } => "launch",
             Self::Canary { .. } => "verification",

@@ -42,6 +42,8 @@ pub struct Facts {
     pub driver: String,
     /// Streaming multiprocessors.
     pub sm_count: u32,
+    /// Threads that a multiprocessor holds at most.
+    pub threads_per_sm: u32,
     /// Bytes of the L2 cache.
     pub l2_bytes: u64,
     /// The compute capability, as `9.0`.
@@ -143,6 +145,7 @@ fn facts(device: Device, driver: Version, capability: Version) -> Result<Facts, 
         name: device.name().named("cuDeviceGetName")?,
         driver: driver.to_string(),
         sm_count: attribute(device, DeviceAttribute::MultiprocessorCount)?,
+        threads_per_sm: attribute(device, DeviceAttribute::MaxThreadsPerMultiprocessor)?,
         l2_bytes: attribute(device, DeviceAttribute::L2CacheSize)?.into(),
         compute_capability: capability.to_string(),
         peak_gbps: peak_gbps(clock_khz, bus_bits),

@@ -6,12 +6,14 @@ use super::memory::Guarded;
 use super::session::Session;
 use crate::arguments;
 use cust::function::Function;
-use cust::memory::AsyncCopyDestination;
+use cust::memory::{AsyncCopyDestination, DevicePointer, DeviceSlice};
 use gpu::device::host::Kernel;
-use gpu::suite::{Before, Buffer, Launch, Library, POISON, Plan};
-use std::ffi::{c_int, c_void};
+use gpu::suite::{Before, Buffer, Clocked, Launch, Library, POISON, Plan};
+use std::ffi::{CString, c_char, c_int, c_void};
 
 unsafe extern "C" {
+    fn cuFuncGetModule(module: *mut *mut c_void, function: *mut c_void) -> c_int;
+    fn cuModuleGetGlobal_v2(address: *mut u64, bytes: *mut usize, module: *mut c_void, name: *const c_char) -> c_int;
     fn cuFuncSetAttribute(function: *mut c_void, attribute: c_int, value: c_int) -> c_int;
 }
 
@@ -22,6 +24,7 @@ pub struct Prepared<'a> {
     buffers: Vec<(&'a Buffer, Guarded)>,
     /// For each buffer that the kernel changes in place, what stands in it before every run.
     originals: Vec<(usize, Guarded)>,
+    clocked: Option<Clocked>,
 }
 
 /// What runs on the buffers.
@@ -46,8 +49,13 @@ impl<'a> Prepared<'a> {
         allow_shared_memory(&function, plan.launch.shared_bytes)?;
         let (buffers, originals) = buffers(plan)?;
         let words = arguments::words(kernel, plan, |index| buffers[index].1.data().as_device_ptr().as_raw())?;
+        for (buffer, guarded) in buffers.iter().filter(|(buffer, _)| buffer.constant) {
+            let mut array = constant_array(&function, kernel.name, buffer)?;
+            // SAFETY: the array is the kernel's alone, and the launch comes after it in the stream.
+            unsafe { guarded.data().async_copy_to(&mut array, &session.stream) }.named("cuMemcpyDtoDAsync")?;
+        }
         let work = Work::Kernel { function, launch: plan.launch, words };
-        Ok(Self { session, work, buffers, originals })
+        Ok(Self { session, work, buffers, originals, clocked: plan.clocked })
     }
 
     /// The same buffers for a library's routine.
@@ -58,7 +66,7 @@ impl<'a> Prepared<'a> {
         plan: &'a Plan,
     ) -> Result<Self, RunError> {
         let (buffers, originals) = buffers(plan)?;
-        Ok(Self { session, work: Work::Library(cublas, library), buffers, originals })
+        Ok(Self { session, work: Work::Library(cublas, library), buffers, originals, clocked: None })
     }
 
     /// Queues what puts every buffer that the kernel writes back to what stands in it before a run.
@@ -147,6 +155,34 @@ impl<'a> Prepared<'a> {
         self.session.time(|| self.launch())
     }
 
+    /// The ticks a request that the kernel's last run read off the clock; none if it does not read it.
+    ///
+    /// # Errors
+    /// If the driver fails.
+    pub fn ticks(&self) -> Result<Option<f64>, RunError> {
+        let Some(clocked) = self.clocked else { return Ok(None) };
+        let Some((buffer, guarded)) = self.buffers.iter().find(|(buffer, _)| buffer.name == clocked.buffer) else {
+            return Ok(None);
+        };
+        let mut sum = 0.0;
+        guarded.read(|_, bytes| {
+            let ticks = bytes.chunks_exact(4).map(|word| f32::from_le_bytes([word[0], word[1], word[2], word[3]]));
+            sum += ticks.map(f64::from).sum::<f64>();
+        })?;
+        Ok(Some(sum / (buffer.len * clocked.requests) as f64))
+    }
+
+    /// How many of the launch's blocks a multiprocessor holds at a time; none for a library's routine.
+    ///
+    /// # Errors
+    /// If the driver fails.
+    pub fn occupancy(&self) -> Result<Option<u32>, RunError> {
+        let Work::Kernel { function, launch, .. } = &self.work else { return Ok(None) };
+        let [x, y, z] = launch.block;
+        let blocks = function.max_active_blocks_per_multiprocessor((x, y, z).into(), launch.shared_bytes as usize);
+        Ok(Some(blocks.named("cuOccupancyMaxActiveBlocksPerMultiprocessor")?))
+    }
+
     fn outputs(&self) -> impl Iterator<Item = &(&'a Buffer, Guarded)> {
         self.buffers.iter().filter(|(buffer, _)| buffer.after.is_some())
     }
@@ -171,6 +207,24 @@ fn buffers(plan: &Plan) -> Result<(Vec<(&Buffer, Guarded)>, Vec<(usize, Guarded)
         }
     }
     Ok((buffers, originals))
+}
+
+/// The constant array of a kernel that a buffer of its plan fills.
+fn constant_array(function: &Function<'_>, kernel: &'static str, buffer: &Buffer) -> Result<DeviceSlice<u8>, RunError> {
+    let symbol = format!("{kernel}_{}", buffer.name);
+    let name = CString::new(symbol.as_str()).expect("names have no null");
+    let (mut module, mut address, mut bytes) = (std::ptr::null_mut(), 0, 0);
+    // SAFETY: the function is one of a loaded module, and the driver writes to the three.
+    let found = unsafe {
+        CallError::check("cuFuncGetModule", cuFuncGetModule(&raw mut module, function.to_raw().cast()))?;
+        cuModuleGetGlobal_v2(&raw mut address, &raw mut bytes, module, name.as_ptr())
+    };
+    CallError::check("cuModuleGetGlobal", found)?;
+    if (bytes as u64) < buffer.bytes() {
+        return Err(RunError::ConstantArray { symbol, bytes: bytes as u64, needed: buffer.bytes() });
+    }
+    // SAFETY: the module has the array for as long as the session has the module.
+    Ok(unsafe { DeviceSlice::from_raw_parts_mut(DevicePointer::from_raw(address), buffer.bytes() as usize) })
 }
 
 /// Above 48 KiB of dynamic shared memory a kernel must ask for it.

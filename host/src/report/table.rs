@@ -43,15 +43,19 @@ fn new(header: &[&str]) -> Table {
 }
 
 fn gpu(records: &[&Record]) -> String {
-    let header =
-        ["kernel", "case", "median\nms", "min\nms", "spread", "GB/s\nread+written", "of\ncopy", "of\npeak", "verified"];
+    let clocked = records.iter().any(|record| record.timed.as_ref().is_some_and(|timed| timed.cycles.is_some()));
+    let mut header = vec!["kernel", "case", "median\nms", "min\nms", "spread", "GB/s\nread+written"];
+    header.extend(["of\ncopy", "of\npeak", "occupancy"]);
+    header.extend(clocked.then_some("cycles\na request"));
+    header.push("verified");
     let mut table = new(&header);
     for record in records {
         let time = |show: fn(&Timed) -> String| record.timed.as_ref().map_or_else(|| "-".to_owned(), show);
         let share =
             |share: Option<f64>| share.map_or_else(|| "-".to_owned(), |share| format!("{:.1} %", 100.0 * share));
         let timed = record.timed.as_ref();
-        table.add_row([
+        let cycles = |timed: &Timed| timed.cycles.map_or_else(|| "-".to_owned(), |cycles| format!("{cycles:.2}"));
+        let mut row = vec![
             record.kernel.clone(),
             record.case.clone(),
             time(|timed| format!("{:.4}", timed.median_ms)),
@@ -60,23 +64,22 @@ fn gpu(records: &[&Record]) -> String {
             time(|timed| format!("{:.0}", timed.gbps)),
             share(timed.and_then(|timed| timed.share_of_copy)),
             share(timed.and_then(|timed| timed.share_of_peak)),
-            verdict(record),
-        ]);
+            record.occupancy.map_or_else(|| "-".to_owned(), |occupancy| format!("{:.0} %", 100.0 * occupancy.share)),
+        ];
+        row.extend(clocked.then(|| time(cycles)));
+        row.push(verdict(record));
+        table.add_row(row);
     }
     table.trim_fmt()
 }
 
 fn simulated(records: &[&Record]) -> String {
-    let header = [
-        "kernel",
-        "case",
-        "load\nsectors",
-        "store\nsectors",
-        "sectors\nused",
-        "shared load\nwavefronts",
-        "shared store\nwavefronts",
-        "verified",
-    ];
+    let mut header = vec!["kernel", "case", "load\nsectors", "store\nsectors", "sectors\nused"];
+    header.extend(["shared load\nwavefronts", "shared store\nwavefronts"]);
+    let sites = records.iter().filter_map(|record| record.simulated.as_ref()).flat_map(|simulated| &simulated.sites);
+    let constant = sites.into_iter().any(|site| site.space == "constant");
+    header.extend(constant.then_some("constant load\npasses"));
+    header.push("verified");
     let mut table = new(&header);
     for record in records {
         let sites = record.simulated.as_ref().map_or(&[][..], |simulated| &simulated.sites);
@@ -84,17 +87,19 @@ fn simulated(records: &[&Record]) -> String {
             sites.iter().filter(move |site| site.space == space && (op.is_empty() || site.op == op))
         };
         let sectors = |op| per_request(of("global", op), |site| (site.sectors, site.sectors_ideal));
-        let wavefronts = |op| per_request(of("shared", op), |site| (site.wavefronts, site.wavefronts_ideal));
-        table.add_row([
+        let wavefronts = |space, op| per_request(of(space, op), |site| (site.wavefronts, site.wavefronts_ideal));
+        let mut row = vec![
             record.kernel.clone(),
             record.case.clone(),
             sectors("load"),
             sectors("store"),
             used(of("global", "")),
-            wavefronts("load"),
-            wavefronts("store"),
-            verdict(record),
-        ]);
+            wavefronts("shared", "load"),
+            wavefronts("shared", "store"),
+        ];
+        row.extend(constant.then(|| wavefronts("constant", "load")));
+        row.push(verdict(record));
+        table.add_row(row);
     }
     table.trim_fmt()
 }
@@ -141,7 +146,7 @@ fn verdict(record: &Record) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::{BlocksRecord, ErrorRecord, Simulated};
+    use crate::record::{BlocksRecord, ErrorRecord, Occupancy, Simulated};
 
     fn record(kernel: &str) -> Record {
         Record {
@@ -151,6 +156,7 @@ mod tests {
             params: Default::default(),
             on: "simulator".into(),
             launch: None,
+            occupancy: None,
             verified: true,
             bytes: 32_768,
             error: None,
@@ -184,8 +190,10 @@ mod tests {
         counted.simulated = Some(Simulated { blocks, sites: vec![site("load", 1024), site("store", 512)] });
         let mut timed = record("copy_vec4");
         timed.on = "gpu".into();
-        timed.timed =
-            Some(crate::bench::timed(vec![0.5, 0.25, 0.5], crate::bench::L2::Cold, 1_000_000_000, Some(4000.0), None));
+        let samples =
+            crate::bench::timed(vec![0.5, 0.25, 0.5], crate::bench::L2::Cold, 1_000_000_000, Some(4000.0), None);
+        timed.timed = Some(Timed { cycles: Some(1.25), ..samples });
+        timed.occupancy = Some(Occupancy { blocks_per_sm: 4, share: 0.5 });
         let mut failed = record("copy_vec2");
         failed.verified = false;
         failed.error = Some(ErrorRecord { kind: "verification".into(), message: "1 of 2\nelements".into() });
@@ -196,10 +204,10 @@ mod tests {
          copy_coalesced   4096   8.00 (4.00)   4.00 (4.00)    66.7 %             -              -   yes
          copy_vec2        4096             -             -         -             -              -   no: verification
         Sectors (32 bytes) and wavefronts: a request, on average; in brackets the ideal.
-         kernel      case   median      min   spread           GB/s       of     of   verified
-                                ms       ms            read+written     copy   peak
-        ───────────────────────────────────────────────────────────────────────────────────────
-         copy_vec4   4096   0.5000   0.2500   25.0 %           2000   50.0 %      -   yes
+         kernel      case   median      min   spread           GB/s       of     of   occupancy      cycles   verified
+                                ms       ms            read+written     copy   peak               a request
+        ───────────────────────────────────────────────────────────────────────────────────────────────────────────────
+         copy_vec4   4096   0.5000   0.2500   25.0 %           2000   50.0 %      -        50 %        1.25   yes
 
         copy_vec2 on 4096 (simulator): verification
           1 of 2

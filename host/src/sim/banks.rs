@@ -1,4 +1,4 @@
-//! Shared memory: from the addresses of one request to wavefronts.
+//! Shared and constant memory: from the addresses of one request to wavefronts.
 //!
 //! 32 banks of 4 bytes each serve one word a wavefront; a word that several lanes want is sent once. A wavefront serves
 //! the whole warp at up to 4 bytes a lane, half of it at 8, a quarter at 16: 128 bytes. Where lanes `n` and `n ^ 1`, or
@@ -40,6 +40,15 @@ pub fn wavefronts(addresses: &[u64; 32], mask: u32, width: u64) -> u64 {
 /// The wavefronts that as many bytes would need without a conflict; never more than the request took.
 pub fn ideal_wavefronts(wavefronts: u64, lanes: u64, width: u64) -> u64 {
     wavefronts.min((lanes * width).div_ceil(4 * BANKS as u64))
+}
+
+/// Constant memory: how many different addresses the lanes in `mask` want, each of which takes a pass.
+pub fn distinct(addresses: &[u64; 32], mask: u32) -> u64 {
+    let first_to_want = |lane: &usize| {
+        let earlier = (0..*lane).any(|other| mask >> other & 1 == 1 && addresses[other] == addresses[*lane]);
+        mask >> lane & 1 == 1 && !earlier
+    };
+    (0..32).filter(first_to_want).count() as u64
 }
 
 /// Whether each active lane shares its address with lane `n ^ 1`, or each with lane `n ^ 2`.

@@ -6,13 +6,13 @@
 
 use super::banks;
 use super::finding::{Finding, Kind, Position};
-use super::memory::{Element, OFFSET_BITS};
+use super::memory::{Element, Memory, OFFSET_BITS};
 use super::requests::{OpenGrouping, Request, Requests, Site};
 use super::shared::{Epoch, SharedMemory};
 use super::{Job, Pulse, coalesce};
 use corosensei::Yielder;
 use gpu::device::host::{self, Access, Coordinate, Machine, Number, Op, Space};
-use gpu::suite::{Counts, Operation};
+use gpu::suite::{Buffer, Counts, Operation};
 use rustc_hash::FxHashMap;
 use std::cell::Cell;
 use std::panic::Location;
@@ -311,6 +311,11 @@ impl Context {
                     counts.sectors_ideal = coalesce::ideal_sectors(counts.sectors, lanes, width);
                     Region::Buffer((first >> OFFSET_BITS) as usize - 1)
                 }
+                Space::Constant => {
+                    counts.wavefronts = banks::distinct(&request.addresses, request.mask);
+                    counts.wavefronts_ideal = 1;
+                    Region::Buffer((first >> OFFSET_BITS) as usize - 1)
+                }
                 Space::Shared => {
                     counts.wavefronts = banks::wavefronts(&request.addresses, request.mask, width);
                     counts.wavefronts_ideal = banks::ideal_wavefronts(counts.wavefronts, lanes, width);
@@ -389,7 +394,7 @@ impl Context {
         let site = Site::new(at, access);
         let width = access.width();
         let address = match access.space {
-            Space::Global => {
+            Space::Global | Space::Constant => {
                 let Some(element) = self.job.memory.resolve(base, index, width as u64) else {
                     return Err(self.outside(site, base, index));
                 };
@@ -448,8 +453,10 @@ impl Context {
         let width = site.width();
         let missed = match (site.space(), self.job.memory.buffer_of(base)) {
             (Space::Shared, _) => self.shared.missed(base, index, width),
-            (Space::Global, None) => "memory through a pointer that is no buffer of the launch".into(),
-            (Space::Global, Some(buffer)) => {
+            (Space::Global | Space::Constant, None) => {
+                "memory through a pointer that is no buffer of the launch".into()
+            }
+            (Space::Global | Space::Constant, Some(buffer)) => {
                 let buffer = &self.job.plan.buffers[buffer];
                 let elements = buffer.bytes() / width;
                 format!("element {index} of `{}`, which has {elements} of {width} bytes", buffer.name)
@@ -616,6 +623,17 @@ impl Machine for Simulator {
         step(Some(at), |block| {
             block.call()?;
             block.shared.array(name, bytes).map_err(|detail| Stop::new(Kind::SharedMemory, detail))
+        })
+    }
+
+    fn constant_array(&self, name: &'static str, bytes: usize, at: &'static Location<'static>) -> u64 {
+        step(Some(at), |block| {
+            block.call()?;
+            let of = |buffer: &Buffer| buffer.constant && buffer.name == name && buffer.bytes() == bytes as u64;
+            match block.job.plan.buffers.iter().position(of) {
+                Some(buffer) => Ok(Memory::base(buffer)),
+                None => unreachable!("`arguments::words` matches the plan to the kernel's constant arrays"),
+            }
         })
     }
 

@@ -21,7 +21,12 @@ impl Site {
             Op::Store => 1,
             Op::AtomicAdd(_) => 2,
         };
-        let kind = u64::from(access.log_width) << 3 | op << 1 | (access.space == Space::Shared) as u64;
+        let space = match access.space {
+            Space::Global => 0,
+            Space::Shared => 1,
+            Space::Constant => 2,
+        };
+        let kind = u64::from(access.log_width) << 4 | op << 2 | space;
         Self(std::ptr::from_ref(at).expose_provenance() as u64 | kind << 48)
     }
 
@@ -32,11 +37,15 @@ impl Site {
     }
 
     pub(super) fn space(self) -> Space {
-        if self.0 >> 48 & 1 == 0 { Space::Global } else { Space::Shared }
+        match self.0 >> 48 & 3 {
+            0 => Space::Global,
+            1 => Space::Shared,
+            _ => Space::Constant,
+        }
     }
 
     pub(super) fn operation(self) -> Operation {
-        match self.0 >> 49 & 3 {
+        match self.0 >> 50 & 3 {
             0 => Operation::Load,
             1 => Operation::Store,
             _ => Operation::Atomic,
@@ -44,7 +53,7 @@ impl Site {
     }
 
     pub(super) fn width(self) -> u64 {
-        1 << (self.0 >> 51)
+        1 << (self.0 >> 52)
     }
 }
 
