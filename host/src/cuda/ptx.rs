@@ -1,7 +1,7 @@
 //! The PTX: what it needs, and its way to the driver's compiler.
 
 use super::error::{GpuError, Named, Version};
-use cust::module::Module;
+use cust::module::{Module, ModuleJitOption};
 use std::ffi::{CStr, CString, c_char, c_int, c_uint, c_void};
 
 unsafe extern "C" {
@@ -57,9 +57,9 @@ impl Ptx {
         Some(Version { major, minor })
     }
 
-    /// Compiles it for the current context's GPU.
+    /// Compiles it for the current context's GPU, with its line table, which profilers read.
     pub(super) fn load(&self) -> Result<Module, GpuError> {
-        Module::from_ptx_cstr(&self.text, &[]).named("cuModuleLoadDataEx").map_err(|error| {
+        Module::from_ptx_cstr(&self.text, &[ModuleJitOption::GenerateLineInfo(true)]).named("cuModuleLoadDataEx").map_err(|error| {
             // `cust` offers no log, so a text that failed is compiled once more for its log alone.
             GpuError::ModuleRejected { error, log: rejection_log(&self.text) }
         })
