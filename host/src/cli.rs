@@ -5,6 +5,7 @@ use crate::cases::{self, Run, SelectError, Selection, Sizes};
 use crate::claims;
 use crate::cuda::Gpu;
 use crate::doctor;
+use crate::profile;
 use crate::ptx::Ptx;
 use crate::record::{Machine, Record, Report};
 use crate::report::{self, Target};
@@ -72,6 +73,25 @@ pub fn command() -> Command {
             .arg(on())
             .arg(ptx())
             .arg(resume()),
+        )
+        .subcommand(
+            selection(
+                Command::new("profile")
+                    .about("Put Nsight Compute's counters beside the simulated counts, on a GPU")
+                    .long_about(
+                        "Runs the kernels once on a GPU under Nsight Compute, and puts its counters beside the simulated \
+                         counts: requests of each kernel, and by source line lanes, sectors, ideal sectors, lines, \
+                         wavefronts and ideal wavefronts. Exit status 1 if any of them differs.",
+                    ),
+            )
+            .arg(ptx())
+            .arg(
+                Arg::new("ncu")
+                    .long("ncu")
+                    .value_name("PROGRAM")
+                    .help("Nsight Compute's program; without it the first `ncu` in PATH")
+                    .value_parser(value_parser!(std::path::PathBuf)),
+            ),
         )
         .subcommand(
             Command::new("list")
@@ -201,6 +221,7 @@ pub fn run(matches: &ArgMatches) -> Result<bool> {
         Some(("bench", matches)) => bench(matches),
         Some(("simulate", matches)) => simulate(matches, "simulate", None),
         Some(("verify", matches)) => verify(matches),
+        Some(("profile", matches)) => profile(matches),
         Some(("list", matches)) => {
             report::print(&list_kernels(matches.get_flag("names")))?;
             Ok(true)
@@ -502,6 +523,60 @@ fn verify(matches: &ArgMatches) -> Result<bool> {
         on_gpu(gpu, on_gpu_too, child.unwrap_or(0), None, &mut output)?;
     }
     output.finish()
+}
+
+fn profile(matches: &ArgMatches) -> Result<bool> {
+    if matches.contains_id("max-blocks") {
+        return Err(
+            Usage(anyhow::anyhow!("--max-blocks: the hardware counts whole grids, so profile simulates them")).into()
+        );
+    }
+    let ptx = load_ptx(matches)?;
+    let gpu = Gpu::open(ptx.text()).map_err(|error| Usage(anyhow::Error::new(error).context("profile needs a GPU")))?;
+    let runs = runs_on_gpu(matches, Sizes::Simulator, &gpu)?;
+    let json = json(matches)?;
+    let progress = Progress::new(runs.len() as u64);
+    let profiled = profile::profile(
+        &gpu,
+        (&ptx).into(),
+        &runs,
+        matches.get_one::<std::path::PathBuf>("ncu").map(std::path::PathBuf::as_path),
+        &same_runs(matches),
+        &simulator_options(matches),
+        &|run| {
+            progress.at(run, 0, 0);
+            progress.next();
+        },
+    );
+    progress.finish();
+    let profiled = profiled?;
+    if let Some(json) = &json {
+        json.write(&(serde_json::to_string_pretty(&profiled)? + "\n"))?;
+    }
+    let table = report::profile_table(&profiled);
+    match json.is_some_and(|json| json.is_standard_output()) {
+        true => eprintln!("{table}"),
+        false => report::print(&table)?,
+    }
+    let clean = |record: &profile::Profiled| record.error.is_none() && record.differences().is_empty();
+    Ok(profiled.results.iter().all(clean))
+}
+
+/// The arguments that select the same runs in a child process.
+fn same_runs(matches: &ArgMatches) -> Vec<std::ffi::OsString> {
+    let mut arguments = Vec::new();
+    for name in ["kernel", "ptx"] {
+        if let Some(value) = matches.get_one::<String>(name) {
+            arguments.push(format!("--{name}={value}").into());
+        }
+    }
+    for axis in cases::axes() {
+        if let Some(values) = matches.get_many::<Value>(axis.name) {
+            let values: Vec<_> = values.map(ToString::to_string).collect();
+            arguments.push(format!("--{}={}", axis.name, values.join(",")).into());
+        }
+    }
+    arguments
 }
 
 /// Runs the cases from the `first` on; with `samples`, the device's copy before them.

@@ -7,6 +7,7 @@
 //! - [`claims`]: what the articles say that busload grew out of, judged by counts and results.
 //! - [`cases`]: from what was asked for on the command line to kernels, cases and plans.
 //! - [`record`] and [`report`]: what came of a run, as data, as a table, as JSON.
+//! - [`profile`]: the counters of Nsight Compute beside the simulated counts.
 //! - [`ptx`]: the committed build of the kernels, and the properties it is held to.
 //! - [`cli`]: the commands.
 
@@ -18,6 +19,7 @@ pub mod cli;
 #[cfg_attr(not(all(feature = "cuda", target_os = "linux", target_arch = "x86_64")), path = "no_cuda.rs")]
 pub mod cuda;
 pub mod doctor;
+pub mod profile;
 pub mod ptx;
 pub mod record;
 pub mod report;

@@ -59,10 +59,12 @@ impl Ptx {
 
     /// Compiles it for the current context's GPU, with its line table, which profilers read.
     pub(super) fn load(&self) -> Result<Module, GpuError> {
-        Module::from_ptx_cstr(&self.text, &[ModuleJitOption::GenerateLineInfo(true)]).named("cuModuleLoadDataEx").map_err(|error| {
-            // `cust` offers no log, so a text that failed is compiled once more for its log alone.
-            GpuError::ModuleRejected { error, log: rejection_log(&self.text) }
-        })
+        Module::from_ptx_cstr(&self.text, &[ModuleJitOption::GenerateLineInfo(true)])
+            .named("cuModuleLoadDataEx")
+            .map_err(|error| {
+                // `cust` offers no log, so a text that failed is compiled once more for its log alone.
+                GpuError::ModuleRejected { error, log: rejection_log(&self.text) }
+            })
     }
 }
 

@@ -29,7 +29,7 @@ pub fn table(records: &[Record]) -> String {
 }
 
 /// A table with `header`, whose first two columns, and the last, are text.
-fn new(header: &[&str]) -> Table {
+pub(super) fn new(header: &[&str]) -> Table {
     let mut table = Table::new();
     table.load_preset(presets::NOTHING).set_content_arrangement(ContentArrangement::Disabled);
     table.set_style(TableComponent::HeaderLines, '─').set_style(TableComponent::MiddleHeaderIntersections, '─');

@@ -1,0 +1,319 @@
+//! The hardware's counters beside the simulator's counts: by kernel, and by source line where the PTX has a line table.
+//!
+//! What is compared, and with which counter of Nsight Compute:
+//!
+//! | count | counter |
+//! | --- | --- |
+//! | requests to global memory | `l1tex__t_requests_pipe_lsu_mem_global_op_{ld,st,red,atom}.sum` |
+//! | requests to shared memory | `smsp__inst_executed_op_shared_{ld,st}_pred_on_any.sum` |
+//! | lanes | `thread_inst_executed_true`, of the instructions that access memory |
+//! | sectors, ideal sectors | `memory_l2_theoretical_sectors_global`, `…_global_ideal` |
+//! | lines | `memory_l1_tag_requests_global` |
+//! | wavefronts, ideal wavefronts | `memory_l1_wavefronts_shared`, `…_shared_ideal` |
+//!
+//! All but the requests are counted instruction by instruction, so they are compared by source line too. Sectors of
+//! atomic operations are those of the instruction as well: `l1tex__t_sectors_…_op_red` counts what the L1 sends on, 32 for
+//! 32 lanes that add to one address. Constant memory is left out: the compiler puts neighbouring loads together.
+
+mod ncu;
+
+pub use ncu::NcuError;
+
+use crate::cases::Run;
+use crate::cuda::Gpu;
+use crate::record::{LaunchRecord, Machine, PtxRecord, operation_name, param};
+use crate::sim::{self, Outcome};
+use gpu::device::host::Space;
+use gpu::suite::{Counts, Operation};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::Path;
+
+/// Everything that `profile` found out: the JSON that it writes.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Profile {
+    /// The version of this layout.
+    pub schema: u32,
+    /// `profile`.
+    pub command: String,
+    /// The GPU.
+    pub machine: Machine,
+    /// The build of the kernels.
+    pub ptx: PtxRecord,
+    /// What Nsight Compute says of itself.
+    pub profiler: String,
+    /// What came of each kernel on each case.
+    pub results: Vec<Profiled>,
+}
+
+/// A kernel on a case, as counted by the hardware and in the simulator.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Profiled {
+    /// The kernel.
+    pub kernel: String,
+    /// The line that it begins at in its file.
+    pub kernel_line: u32,
+    /// The case, as tables show it.
+    pub case: String,
+    /// The case, value by value.
+    pub params: BTreeMap<String, serde_json::Value>,
+    /// Grid, block and dynamic shared memory.
+    pub launch: LaunchRecord,
+    /// Requests of the whole kernel.
+    pub requests: Vec<Requests>,
+    /// What the accesses of each source line cost.
+    pub sites: Vec<Site>,
+    /// Further counters of the hardware, for the models.
+    pub counters: BTreeMap<String, f64>,
+    /// Why it could not be compared.
+    pub error: Option<String>,
+}
+
+/// A count, and the counter that it is compared with.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Pair {
+    /// In the simulator.
+    pub simulated: u64,
+    /// By the hardware.
+    pub hardware: u64,
+}
+
+/// Requests of one kind.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Requests {
+    /// `global` or `shared`.
+    pub space: String,
+    /// `load`, `store` or `atomic`.
+    pub op: String,
+    /// The counter.
+    pub counter: String,
+    /// Both counts.
+    #[serde(flatten)]
+    pub pair: Pair,
+}
+
+/// The accesses of one kind at one source line.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Site {
+    /// The source file; none if the PTX has no line table.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
+    /// The line in it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub line: Option<u32>,
+    /// `global` or `shared`.
+    pub space: String,
+    /// `load`, `store` or `atomic`.
+    pub op: String,
+    /// Bytes a lane.
+    pub width: u64,
+    /// Both counts, by the name of the counter.
+    pub counters: BTreeMap<String, Pair>,
+}
+
+/// Where and what: the key that both sides are grouped by.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Place {
+    at: Option<(String, u32)>,
+    space: &'static str,
+    operation: Operation,
+    width: u64,
+}
+
+/// What is compared at a place, in the order of [`GLOBAL`] or [`SHARED`].
+type Cost = [u64; 4];
+
+/// The counters of an access to global memory.
+const GLOBAL: [&str; 4] = [
+    "thread_inst_executed_true",
+    "memory_l2_theoretical_sectors_global",
+    "memory_l2_theoretical_sectors_global_ideal",
+    "memory_l1_tag_requests_global",
+];
+
+/// The counters of an access to shared memory; the last is none.
+const SHARED: [&str; 3] =
+    ["thread_inst_executed_true", "memory_l1_wavefronts_shared", "memory_l1_wavefronts_shared_ideal"];
+
+/// The counters of requests: space, operation, counters that are added up.
+const REQUESTS: [(Space, Operation, &[&str]); 5] = [
+    (Space::Global, Operation::Load, &["l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum"]),
+    (Space::Global, Operation::Store, &["l1tex__t_requests_pipe_lsu_mem_global_op_st.sum"]),
+    (
+        Space::Global,
+        Operation::Atomic,
+        &["l1tex__t_requests_pipe_lsu_mem_global_op_red.sum", "l1tex__t_requests_pipe_lsu_mem_global_op_atom.sum"],
+    ),
+    (Space::Shared, Operation::Load, &["smsp__inst_executed_op_shared_ld_pred_on_any.sum"]),
+    (Space::Shared, Operation::Store, &["smsp__inst_executed_op_shared_st_pred_on_any.sum"]),
+];
+
+/// Counters that nothing is compared with here, for the models of caches and memory.
+const FURTHER: [&str; 8] = [
+    "l1tex__data_pipe_lsu_wavefronts.sum",
+    "l1tex__data_pipe_lsu_wavefronts_mem_lgds.sum",
+    "l1tex__t_output_wavefronts_pipe_lsu_mem_global_op_ld.sum",
+    "lts__t_sectors_op_read.sum",
+    "lts__t_sectors_op_write.sum",
+    "dram__sectors_read.sum",
+    "dram__sectors_write.sum",
+    "gpu__time_duration.sum",
+];
+
+impl Profiled {
+    /// The differences, each in a sentence; empty if every count is the counter's.
+    pub fn differences(&self) -> Vec<String> {
+        let requests = self
+            .requests
+            .iter()
+            .map(|requests| (format!("{} {}s", requests.space, requests.op), requests.counter.as_str(), requests.pair));
+        let sites = self.sites.iter().flat_map(|site| {
+            let at = match (&site.file, site.line) {
+                (Some(file), Some(line)) => format!("{file}:{line}: "),
+                _ => String::new(),
+            };
+            let what = format!("{at}{} {}s of {} bytes", site.space, site.op, site.width);
+            site.counters.iter().map(move |(counter, pair)| (what.clone(), counter.as_str(), *pair))
+        });
+        let differing = requests.chain(sites).filter(|(_, _, pair)| pair.simulated != pair.hardware);
+        let sentence = |(what, counter, Pair { simulated, hardware }): (String, &str, Pair)| {
+            format!("{what}: {counter} is {hardware}, the simulator counts {simulated}")
+        };
+        differing.map(sentence).collect()
+    }
+
+    /// How many counts were compared.
+    pub fn compared(&self) -> usize {
+        self.requests.len() + self.sites.iter().map(|site| site.counters.len()).sum::<usize>()
+    }
+}
+
+/// Runs each of `runs` once on the GPU under Nsight Compute, `arguments` being those that make this program's `verify`
+/// launch the same, and puts its counters beside the simulator's counts. `said` hears of each run that is simulated.
+///
+/// # Errors
+/// If Nsight Compute is not there, may not read counters, or launches something else.
+pub fn profile(
+    gpu: &Gpu,
+    ptx: PtxRecord,
+    runs: &[Run],
+    profiler: Option<&Path>,
+    arguments: &[OsString],
+    options: &sim::Options,
+    said: &dyn Fn(&Run),
+) -> Result<Profile, NcuError> {
+    let requests = REQUESTS.iter().flat_map(|(_, _, counters)| *counters);
+    let metrics: Vec<&str> = requests.copied().chain(FURTHER).collect();
+    let (version, launches) = ncu::launches(profiler, &metrics, arguments)?;
+    let kernels: Vec<&str> = runs.iter().map(|run| run.kernel.name).collect();
+    let ours: Vec<_> = launches.into_iter().filter(|launch| kernels.contains(&launch.kernel.as_str())).collect();
+    if ours.len() != runs.len() || ours.iter().zip(&kernels).any(|(launch, kernel)| launch.kernel != *kernel) {
+        return Err(NcuError::OtherLaunches { expected: runs.len(), found: ours.len() });
+    }
+    let results = runs.iter().zip(ours).map(|(run, launch)| {
+        said(run);
+        profiled(run, launch, options)
+    });
+    Ok(Profile {
+        schema: 1,
+        command: "profile".to_owned(),
+        machine: Machine::gpu(gpu.facts()),
+        ptx,
+        profiler: version,
+        results: results.collect(),
+    })
+}
+
+fn profiled(run: &Run, launch: ncu::Launch, options: &sim::Options) -> Profiled {
+    let mut profiled = Profiled {
+        kernel: run.kernel.name.to_owned(),
+        kernel_line: run.kernel.line,
+        case: run.case.to_string(),
+        params: run.case.values.iter().map(|(name, value)| ((*name).to_owned(), param(*value))).collect(),
+        launch: run.plan.launch.into(),
+        requests: Vec::new(),
+        sites: Vec::new(),
+        counters: launch.metrics.iter().map(|(name, value)| (name.clone(), *value)).collect(),
+        error: None,
+    };
+    profiled.counters.retain(|name, _| FURTHER.contains(&name.as_str()));
+    let hardware: BTreeMap<_, Cost> = launch.accesses;
+    let by_line = hardware.keys().any(|place| place.at.is_some());
+    match simulated(run, options) {
+        Ok(outcome) => {
+            profiled.requests =
+                requests(&outcome, |counter| launch.metrics.get(counter).copied().unwrap_or(0.0) as u64);
+            profiled.sites = sites(&places(&outcome, by_line), &hardware);
+        }
+        Err(error) => profiled.error = Some(error),
+    }
+    profiled
+}
+
+fn simulated(run: &Run, options: &sim::Options) -> Result<Outcome, String> {
+    let outcome = sim::simulate(run.kernel, run.plan.clone(), options, &|_, _| ());
+    let outcome = outcome.map_err(|error| error.to_string())?;
+    match outcome.findings.first() {
+        Some(finding) => Err(finding.to_string()),
+        None => Ok(outcome),
+    }
+}
+
+/// The simulator's counts by place.
+fn places(outcome: &Outcome, by_line: bool) -> BTreeMap<Place, Cost> {
+    let mut places = BTreeMap::<_, Cost>::new();
+    for site in outcome.sites.iter().filter(|site| site.space != Space::Constant) {
+        let place = Place {
+            at: by_line.then(|| (site.position.file.to_owned(), site.position.line)),
+            space: site.space.name(),
+            operation: site.operation,
+            width: site.width,
+        };
+        let counts = site.counts;
+        let cost = match site.space {
+            Space::Global => [counts.lanes, counts.sectors, counts.sectors_ideal, counts.lines],
+            Space::Shared | Space::Constant => [counts.lanes, counts.wavefronts, counts.wavefronts_ideal, 0],
+        };
+        let sum = places.entry(place).or_default();
+        *sum = std::array::from_fn(|i| sum[i] + cost[i]);
+    }
+    places
+}
+
+fn requests(outcome: &Outcome, counter: impl Fn(&str) -> u64) -> Vec<Requests> {
+    let of = |(space, operation, counters): &(Space, Operation, &[&str])| {
+        let sites = outcome.sites.iter().filter(|site| site.space == *space && site.operation == *operation);
+        let simulated = sites.map(|site| site.counts).sum::<Counts>().requests;
+        let hardware = counters.iter().map(|name| counter(name)).sum();
+        (simulated > 0 || hardware > 0).then(|| Requests {
+            space: space.name().to_owned(),
+            op: operation_name(*operation).to_owned(),
+            counter: counters.join(" + "),
+            pair: Pair { simulated, hardware },
+        })
+    };
+    REQUESTS.iter().filter_map(of).collect()
+}
+
+/// Both sides, place by place: what one of them lacks is zero there.
+fn sites(simulated: &BTreeMap<Place, Cost>, hardware: &BTreeMap<Place, Cost>) -> Vec<Site> {
+    let mut places: Vec<_> = simulated.keys().chain(hardware.keys()).collect();
+    places.sort();
+    places.dedup();
+    let site = |place: &Place| {
+        let names = if place.space == Space::Global.name() { &GLOBAL[..] } else { &SHARED[..] };
+        let [simulated, hardware] = [simulated, hardware].map(|side| side.get(place).copied().unwrap_or_default());
+        let pairs = simulated.into_iter().zip(hardware).map(|(simulated, hardware)| Pair { simulated, hardware });
+        let (file, line) = place.at.clone().unzip();
+        Site {
+            file,
+            line,
+            space: place.space.to_owned(),
+            op: operation_name(place.operation).to_owned(),
+            width: place.width,
+            counters: names.iter().map(|name| (*name).to_owned()).zip(pairs).collect(),
+        }
+    };
+    places.into_iter().map(site).collect()
+}
