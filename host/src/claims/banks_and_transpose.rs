@@ -1,7 +1,7 @@
 //! The article on coalescing and bank conflicts, of an H100 SXM.
 
 use super::evidence::{Evidence, lines, over, sectors, wavefronts};
-use super::{Claim, arithmetic, at_least, claim, counted, number, ratio};
+use super::{Claim, arithmetic, at_least, claim, counted, figure, number, ratio};
 use gpu::suite::{Counts, Operation, Value};
 
 const SEED: &str = "003_e637866d8e713887.txt";
@@ -73,6 +73,18 @@ pub(super) fn claims() -> Vec<Claim> {
         |evidence| {
             let counts = evidence.counts("bank_broadcast", &[], "dynamic shared memory", Operation::Load);
             counted(1.0, wavefronts(counts), "wavefronts a request")
+        },
+    ));
+    claims.push(claim("003-shared-32-cycles", SEED, "Shared memory has a latency of about 32 cycles.", |evidence| {
+        figure(32.0, "cycles", evidence.cycles("latency_shared"), 0.25, "a hop of latency_shared")
+    }));
+    claims.push(claim(
+        "003-constant-uniform",
+        SEED,
+        "Constant memory suits a value that all threads read: one pass for the warp.",
+        |evidence| {
+            let counts = evidence.counts("constant_uniform", &[], "table", Operation::Load);
+            counted(1.0, wavefronts(counts), "passes a request")
         },
     ));
     claims.extend([

@@ -32,6 +32,9 @@ pub trait Evidence {
 
     /// That bandwidth as a share of the memory's peak.
     fn share_of_peak(&self, kernel: &str) -> Option<Found>;
+
+    /// The cycles a request that `kernel` read off the clock with a cold L2.
+    fn cycles(&self, kernel: &str) -> Option<Found>;
 }
 
 /// Evidence from the simulator, run when asked and kept, and from results files.
@@ -103,6 +106,11 @@ impl Evidence for Cached {
         let (report, timed) = self.timed(kernel, &[], L2::Cold)?;
         Some(Found { value: timed.share_of_peak?, gpu: report.machine.name.clone() })
     }
+
+    fn cycles(&self, kernel: &str) -> Option<Found> {
+        let (report, timed) = self.timed(kernel, &[], L2::Cold)?;
+        Some(Found { value: timed.cycles?, gpu: report.machine.name.clone() })
+    }
 }
 
 /// Evidence with other counts, for tests.
@@ -133,6 +141,10 @@ impl Evidence for Perturbed<'_> {
 
     fn share_of_peak(&self, kernel: &str) -> Option<Found> {
         self.0.share_of_peak(kernel)
+    }
+
+    fn cycles(&self, kernel: &str) -> Option<Found> {
+        self.0.cycles(kernel)
     }
 }
 

@@ -156,6 +156,11 @@ fn arithmetic(claimed: f64, computed: f64, rounding: f64, says: impl Fn(&str) ->
 /// Judges a ratio by the one measured: confirmed within 5 %, within the band if no further off than `band` (a share of the
 /// claimed ratio), else corrected; open without a measurement.
 fn ratio(claimed: f64, found: Option<Found>, band: f64, what: &str) -> Judgement {
+    figure(claimed, "times", found, band, what)
+}
+
+/// The same with a figure that has a unit of its own, such as cycles, and is no figure of one GPU alone.
+fn figure(claimed: f64, unit: &str, found: Option<Found>, band: f64, what: &str) -> Judgement {
     let Some(found) = found else {
         return Judgement {
             simulated: None,
@@ -170,9 +175,9 @@ fn ratio(claimed: f64, found: Option<Found>, band: f64, what: &str) -> Judgement
     } else if off <= band {
         (Verdict::Within, format!("within {:.0} % of what is claimed", 100.0 * band))
     } else {
-        (Verdict::Corrected, format!("{} times on the {}", number(found.value), found.gpu))
+        (Verdict::Corrected, format!("{} {unit} on the {}", number(found.value), found.gpu))
     };
-    let measured = format!("{} times ({}, {})", number(found.value), what, found.gpu);
+    let measured = format!("{} {unit} ({}, {})", number(found.value), what, found.gpu);
     Judgement { simulated: None, measured: Some(measured), verdict, detail }
 }
 

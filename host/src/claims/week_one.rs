@@ -9,6 +9,10 @@ const SEED: &str = "004_8b6ad650f2b2be83.txt";
 /// GB/s, the A100's peak.
 const PEAK: f64 = 2039.0;
 
+/// Its multiprocessors, and the highest clock of them.
+const SMS: f64 = 108.0;
+const BOOST_GHZ: f64 = 1.41;
+
 /// Its summary: version, GB/s, per cent of peak.
 const SUMMARY: [(&str, f64, f64); 4] =
     [("naive", 380.0, 19.0), ("unpadded", 920.0, 45.0), ("padded", 1590.0, 78.0), ("geam", 1710.0, 84.0)];
@@ -28,6 +32,30 @@ pub(super) fn claims() -> Vec<Claim> {
         })
         .collect();
     claims.extend([
+        claim(
+            "004-latency-20",
+            SEED,
+            "A load from global memory takes about 400 cycles, one from shared memory about 20: 20 times (A100).",
+            |evidence| {
+                let found = over(evidence.cycles("latency_global"), evidence.cycles("latency_shared"));
+                ratio(20.0, found, 0.25, "cycles of latency_global over latency_shared")
+            },
+        ),
+        claim("004-conflict-n-cycles", SEED, "A conflict of N ways takes N cycles: 32 ways, 32 times.", |evidence| {
+            let found = over(evidence.cycles("latency_shared_conflict"), evidence.cycles("latency_shared_throughput"));
+            ratio(32.0, found, 0.25, "cycles of latency_shared_conflict over latency_shared_throughput")
+        }),
+        claim("004-shared-4-tb-an-sm", SEED, "Shared memory moves about 4 TB/s an SM (A100).", |evidence| {
+            let request = evidence.counts("latency_shared_throughput", &[], "tile", Operation::Load);
+            let bytes_a_wavefront = 4.0 * request.lanes as f64 / request.wavefronts as f64;
+            arithmetic(4000.0, bytes_a_wavefront * BOOST_GHZ, 400.0, |gbps| {
+                format!("{gbps} GB/s: {bytes_a_wavefront} bytes a wavefront, one a cycle at {BOOST_GHZ} GHz")
+            })
+            .beside(format!("{bytes_a_wavefront} bytes a wavefront"))
+        }),
+        claim("004-global-100-gb-an-sm", SEED, "Global memory moves about 100 GB/s an SM (A100).", |_| {
+            arithmetic(100.0, PEAK / SMS, 10.0, |gbps| format!("{gbps} GB/s: its peak over {SMS} multiprocessors"))
+        }),
         claim("004-line-four-sectors", SEED, "A line is four sectors of 32 bytes.", |evidence| {
             let counts = strided(evidence, 1);
             counted(4.0, sectors(counts) / lines(counts), "sectors a line")
