@@ -5,7 +5,7 @@ use crate::cuda::Facts;
 use crate::ptx::Ptx;
 use crate::sim::{self, Blocks};
 use gpu::device::host::Space;
-use gpu::suite::{Launch, Operation, Value};
+use gpu::suite::{AxisKind, Launch, Operation, Value};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -139,7 +139,7 @@ pub struct Record {
 }
 
 /// A launch.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LaunchRecord {
     /// Blocks along x, y and z.
     pub grid: [u32; 3],
@@ -286,6 +286,16 @@ pub struct Timed {
 /// What results without the field were measured with.
 fn cold() -> L2 {
     L2::Cold
+}
+
+/// A case's value from its JSON; none if it is no value of such an axis.
+pub fn value(kind: AxisKind, json: &serde_json::Value) -> Option<Value> {
+    let part = |i: usize| json.get(i)?.as_u64()?.try_into().ok();
+    match kind {
+        AxisKind::Count { .. } => json.as_u64().map(Value::Count),
+        AxisKind::Shape => Some(Value::Shape(part(0)?, part(1)?)),
+        AxisKind::Choice(names) => names.iter().find(|name| json == **name).map(|name| Value::Choice(name)),
+    }
 }
 
 /// A case's value as JSON.

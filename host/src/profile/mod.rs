@@ -225,6 +225,50 @@ pub fn profile(
     })
 }
 
+/// Simulates a recorded run again and puts the counts beside the recorded counters. Lines are taken from where the kernel
+/// begins, so that what is added above it does not matter.
+///
+/// # Errors
+/// If the run cannot be simulated, or is not launched as it was.
+pub fn again(recorded: &Profiled, run: &Run, options: &sim::Options) -> Result<Profiled, String> {
+    if LaunchRecord::from(run.plan.launch) != recorded.launch {
+        return Err("the launch is another one than the recorded one".to_owned());
+    }
+    let outcome = simulated(run, options)?;
+    let mut hardware = BTreeMap::<_, Cost>::new();
+    for site in &recorded.sites {
+        let place = site.place(recorded.kernel_line, run.kernel.line).ok_or_else(|| format!("no access: {site:?}"))?;
+        let counter = |name: &&str| site.counters.get(*name).map_or(0, |pair| pair.hardware);
+        let names = if place.space == Space::Global.name() { &GLOBAL[..] } else { &SHARED[..] };
+        let cost = hardware.entry(place).or_default();
+        cost.iter_mut().zip(names).for_each(|(cost, name)| *cost += counter(name));
+    }
+    // Places that only the simulator had.
+    hardware.retain(|_, cost| *cost != [0; 4]);
+    let by_line = hardware.keys().any(|place| place.at.is_some());
+    let request = |counter: &str| {
+        let of = recorded.requests.iter().find(|requests| requests.counter.split(" + ").next() == Some(counter));
+        of.map_or(0, |requests| requests.pair.hardware)
+    };
+    Ok(Profiled {
+        kernel_line: run.kernel.line,
+        requests: requests(&outcome, request),
+        sites: sites(&places(&outcome, by_line), &hardware),
+        ..recorded.clone()
+    })
+}
+
+impl Site {
+    /// The place of a recorded site in today's sources.
+    fn place(&self, recorded_line: u32, line: u32) -> Option<Place> {
+        let at = self.file.clone().zip(self.line.map(|at| (at + line).wrapping_sub(recorded_line)));
+        let space = [Space::Global, Space::Shared].into_iter().find(|space| space.name() == self.space)?;
+        let operations = [Operation::Load, Operation::Store, Operation::Atomic];
+        let operation = operations.into_iter().find(|operation| operation_name(*operation) == self.op)?;
+        Some(Place { at, space: space.name(), operation, width: self.width })
+    }
+}
+
 fn profiled(run: &Run, launch: ncu::Launch, options: &sim::Options) -> Profiled {
     let mut profiled = Profiled {
         kernel: run.kernel.name.to_owned(),
