@@ -61,9 +61,18 @@ pub fn command() -> Command {
                 )
                 .arg(resume()),
         )
-        .subcommand(selection(
-            Command::new("simulate").about("Run kernels on the CPU and count what they ask of the memory system"),
-        ))
+        .subcommand(
+            selection(
+                Command::new("simulate").about("Run kernels on the CPU and count what they ask of the memory system"),
+            )
+            .arg(
+                Arg::new("arch")
+                    .long("arch")
+                    .value_name("ARCH")
+                    .help("Count the transactions of this compute capability too: 1.0, 1.2, 2.0, or 7.0 and later")
+                    .value_parser(PossibleValuesParser::new(sim::Arch::ALL.map(sim::Arch::name))),
+            ),
+        )
         .subcommand(
             selection(
                 Command::new("verify").about(
@@ -433,6 +442,10 @@ fn simulator_options(matches: &ArgMatches) -> sim::Options {
     let mut options = sim::Options::default();
     if let Some(threads) = matches.get_one::<u32>("threads") {
         options.threads = *threads as usize;
+    }
+    // Only `simulate` has the option.
+    if let Ok(Some(name)) = matches.try_get_one::<String>("arch") {
+        options.arch = sim::Arch::ALL.into_iter().find(|arch| arch.name() == name);
     }
     if let Some(blocks) = matches.get_one::<u64>("max-blocks") {
         options.max_blocks = *blocks;

@@ -225,6 +225,17 @@ pub struct SiteRecord {
     pub wavefronts: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub wavefronts_ideal: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub transactions: Option<TransactionsRecord>,
+}
+
+/// Transactions of a source position on the generation of GPUs that was asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TransactionsRecord {
+    /// How many.
+    pub count: u64,
+    /// Bytes that they move.
+    pub bytes: u64,
 }
 
 impl From<&sim::Site> for SiteRecord {
@@ -245,6 +256,8 @@ impl From<&sim::Site> for SiteRecord {
             lines: global.then_some(counts.lines),
             wavefronts: (!global).then_some(counts.wavefronts),
             wavefronts_ideal: (!global).then_some(counts.wavefronts_ideal),
+            transactions: (site.transactions.count > 0)
+                .then_some(TransactionsRecord { count: site.transactions.count, bytes: site.transactions.bytes }),
         }
     }
 }

@@ -385,3 +385,20 @@ fn claims_of_a_results_file_that_is_none_are_refused() {
         assert.stderr(predicate::str::contains(reason));
     }
 }
+
+#[test]
+fn an_older_architecture_counts_its_transactions_too() {
+    for (arch, transactions, bytes) in [("cc10", 32, 1024), ("cc12", 3, 224), ("cc20", 2, 256), ("cc70", 5, 160)] {
+        let arguments =
+            ["simulate", "--kernel", "^offset_read$", "--elements", "8192", "--offset", "1", "--arch", arch];
+        let report = json(0, &arguments);
+        let sites = report["results"][0]["sites"].as_array().expect("sites");
+        let load = sites.iter().find(|site| site["op"] == "load").expect("a load");
+        let requests = load["requests"].as_u64().expect("requests");
+        let expected = [transactions, bytes].map(|a_request: u64| a_request * requests);
+        let found = ["count", "bytes"].map(|field| load["transactions"][field].as_u64().expect(field));
+        assert_eq!(found, expected, "{arch}");
+    }
+    let plain = json(0, &["simulate", "--kernel", "^offset_read$", "--elements", "32", "--offset", "0"]);
+    assert_eq!(plain["results"][0]["sites"][0].get("transactions"), None);
+}

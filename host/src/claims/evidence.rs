@@ -2,7 +2,7 @@
 
 use crate::bench::L2;
 use crate::record::Report;
-use crate::sim::{self, Options};
+use crate::sim::{self, Arch, Options, Transactions};
 use gpu::kernels::FAMILIES;
 use gpu::suite::{Case, Counts, Operation, Value};
 use std::cell::RefCell;
@@ -24,6 +24,16 @@ pub trait Evidence {
     /// the simulator's defaults.
     fn counts(&self, kernel: &str, values: &[(&str, Value)], buffer: &str, operation: Operation) -> Counts;
 
+    /// The transactions of the same on an older generation of GPUs.
+    fn transactions(
+        &self,
+        arch: Arch,
+        kernel: &str,
+        values: &[(&str, Value)],
+        buffer: &str,
+        operation: Operation,
+    ) -> Transactions;
+
     /// The bandwidth in GB/s that `kernel` reached, on its largest measured case in which `values` are as given.
     fn gbps(&self, kernel: &str, values: &[(&str, Value)]) -> Option<Found>;
 
@@ -40,18 +50,19 @@ pub trait Evidence {
 /// Evidence from the simulator, run when asked and kept, and from results files.
 pub struct Cached {
     results: Vec<Report>,
-    counts: RefCell<BTreeMap<String, Regions>>,
+    simulated: RefCell<BTreeMap<String, Regions>>,
 }
 
-type Regions = BTreeMap<(String, Operation, u64), Counts>;
+/// What each region was asked for.
+type Regions = BTreeMap<(String, Operation, u64), (Counts, Transactions)>;
 
 impl Cached {
     /// Evidence with what these reports measured.
     pub fn new(results: Vec<Report>) -> Self {
-        Self { results, counts: RefCell::default() }
+        Self { results, simulated: RefCell::default() }
     }
 
-    fn simulate(kernel: &str, values: &[(&str, Value)]) -> Regions {
+    fn simulate(kernel: &str, values: &[(&str, Value)], arch: Arch) -> Regions {
         let entries = FAMILIES.iter().flat_map(|family| family.kernels.iter().map(move |entry| (family, entry)));
         let (family, entry) = entries
             .into_iter()
@@ -64,9 +75,28 @@ impl Cached {
         let case =
             Case { values: family.axes.iter().map(value).collect(), sm_count: crate::record::SIMULATED_SM_COUNT };
         let plan = (entry.plan)(&case).unwrap_or_else(|error| panic!("{kernel} on {case}: {error}"));
-        let outcome = sim::simulate(entry.kernel, Arc::new(plan), &Options::default(), &|_, _| ())
+        let options = Options { arch: Some(arch), ..Options::default() };
+        let outcome = sim::simulate(entry.kernel, Arc::new(plan), &options, &|_, _| ())
             .unwrap_or_else(|error| panic!("{kernel} on {case}: {error}"));
-        outcome.regions
+        let transactions = |key| outcome.transactions.get(key).copied().unwrap_or_default();
+        let regions = outcome.regions.iter();
+        regions.map(|(key, counts)| (key.clone(), (*counts, transactions(key)))).collect()
+    }
+
+    /// What a region was asked for, added up over the widths.
+    fn region<T: Default>(
+        &self,
+        arch: Arch,
+        kernel: &str,
+        values: &[(&str, Value)],
+        (buffer, operation): (&str, Operation),
+        add: impl Fn(T, &(Counts, Transactions)) -> T,
+    ) -> T {
+        let key = format!("{kernel} {values:?} {arch:?}");
+        let mut cache = self.simulated.borrow_mut();
+        let regions = cache.entry(key).or_insert_with(|| Self::simulate(kernel, values, arch));
+        let of = regions.iter().filter(|((name, op, _), _)| name == buffer && *op == operation);
+        of.fold(T::default(), |sum, (_, region)| add(sum, region))
     }
 
     /// The records of `kernel` in which `values` are as given, with the report they stand in.
@@ -85,11 +115,21 @@ impl Cached {
 
 impl Evidence for Cached {
     fn counts(&self, kernel: &str, values: &[(&str, Value)], buffer: &str, operation: Operation) -> Counts {
-        let key = format!("{kernel} {values:?}");
-        let mut cache = self.counts.borrow_mut();
-        let regions = cache.entry(key).or_insert_with(|| Self::simulate(kernel, values));
-        let of = regions.iter().filter(|((name, op, _), _)| name == buffer && *op == operation);
-        of.map(|(_, counts)| *counts).sum()
+        self.region(Arch::default(), kernel, values, (buffer, operation), |sum: Counts, (counts, _)| sum + *counts)
+    }
+
+    fn transactions(
+        &self,
+        arch: Arch,
+        kernel: &str,
+        values: &[(&str, Value)],
+        buffer: &str,
+        operation: Operation,
+    ) -> Transactions {
+        self.region(arch, kernel, values, (buffer, operation), |mut sum: Transactions, (_, transactions)| {
+            sum += *transactions;
+            sum
+        })
     }
 
     fn gbps(&self, kernel: &str, values: &[(&str, Value)]) -> Option<Found> {
@@ -129,6 +169,18 @@ impl Evidence for Perturbed<'_> {
         counts.lines = 5 * counts.lines + 13 * more;
         counts.wavefronts = 3 * counts.wavefronts + 17 * more;
         counts
+    }
+
+    fn transactions(
+        &self,
+        arch: Arch,
+        kernel: &str,
+        values: &[(&str, Value)],
+        buffer: &str,
+        operation: Operation,
+    ) -> Transactions {
+        let Transactions { count, bytes } = self.0.transactions(arch, kernel, values, buffer, operation);
+        Transactions { count: 7 * count + 11, bytes: 5 * bytes + 13 }
     }
 
     fn gbps(&self, kernel: &str, values: &[(&str, Value)]) -> Option<Found> {

@@ -1,6 +1,6 @@
 //! The table on the terminal.
 
-use crate::record::{Record, SiteRecord, Timed};
+use crate::record::{Record, SiteRecord, Timed, TransactionsRecord};
 use comfy_table::{CellAlignment, ContentArrangement, Table, TableComponent, presets};
 
 /// The records as a table: counts of those that were simulated, times of those that were timed.
@@ -77,8 +77,11 @@ fn simulated(records: &[&Record]) -> String {
     let mut header = vec!["kernel", "case", "load\nsectors", "store\nsectors", "sectors\nused"];
     header.extend(["shared load\nwavefronts", "shared store\nwavefronts"]);
     let sites = records.iter().filter_map(|record| record.simulated.as_ref()).flat_map(|simulated| &simulated.sites);
-    let constant = sites.into_iter().any(|site| site.space == "constant");
+    let constant = sites.clone().any(|site| site.space == "constant");
     header.extend(constant.then_some("constant load\npasses"));
+    let transactions = sites.clone().any(|site| site.transactions.is_some());
+    let columns = ["load\ntransactions", "store\ntransactions", "bytes\na request"];
+    header.extend(transactions.then_some(columns).into_iter().flatten());
     header.push("verified");
     let mut table = new(&header);
     for record in records {
@@ -98,6 +101,15 @@ fn simulated(records: &[&Record]) -> String {
             wavefronts("shared", "store"),
         ];
         row.extend(constant.then(|| wavefronts("constant", "load")));
+        if transactions {
+            let mean = |op, part: fn(&TransactionsRecord) -> u64| {
+                let requests = of("global", op).map(|site| site.requests).sum::<u64>();
+                let sum = of("global", op).filter_map(|site| site.transactions.as_ref()).map(part).sum::<u64>();
+                if requests == 0 { "-".to_owned() } else { format!("{:.2}", sum as f64 / requests as f64) }
+            };
+            row.extend(["load", "store"].map(|op| mean(op, |transactions| transactions.count)));
+            row.push(mean("", |transactions| transactions.bytes));
+        }
         row.push(verdict(record));
         table.add_row(row);
     }
@@ -180,6 +192,7 @@ mod tests {
             lines: Some(128),
             wavefronts: None,
             wavefronts_ideal: None,
+            transactions: None,
         }
     }
 

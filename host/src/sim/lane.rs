@@ -9,7 +9,7 @@ use super::finding::{Finding, Kind, Position};
 use super::memory::{Element, Memory, OFFSET_BITS};
 use super::requests::{OpenGrouping, Request, Requests, Site};
 use super::shared::{Epoch, SharedMemory};
-use super::{Job, Pulse, coalesce};
+use super::{Job, Pulse, Transactions, coalesce};
 use corosensei::Yielder;
 use gpu::device::host::{self, Access, Coordinate, Machine, Number, Op, Space};
 use gpu::suite::{Buffer, Counts, Operation};
@@ -117,6 +117,13 @@ pub(super) enum Region {
     Shared(&'static str),
 }
 
+/// What requests cost.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Cost {
+    pub(super) counts: Counts,
+    pub(super) transactions: Transactions,
+}
+
 /// A block, and what is counted of all the blocks that ran here.
 pub(super) struct Context {
     job: Arc<Job>,
@@ -141,7 +148,7 @@ pub(super) struct Context {
     block_epoch: u32,
     barriers: u64,
     warp_epochs: Vec<u32>,
-    pub(super) counts: FxHashMap<(Site, Region), Counts>,
+    pub(super) counts: FxHashMap<(Site, Region), Cost>,
     pub(super) findings: Vec<Finding>,
     /// Whether the block cannot go on.
     pub(super) stopped: bool,
@@ -326,7 +333,11 @@ impl Context {
                     Region::Shared(self.shared.name(first).0)
                 }
             };
-            *self.counts.entry((site, region)).or_default() += counts;
+            let cost = self.counts.entry((site, region)).or_default();
+            cost.counts += counts;
+            if let (Space::Global, Some(arch)) = (site.space(), self.job.arch) {
+                cost.transactions += arch.transactions(&request.addresses, request.mask, width, site.is_past_l1());
+            }
         }
         races.into_iter().for_each(|race| self.record(race));
     }

@@ -1,11 +1,12 @@
 //! The simulator: runs kernels on the CPU, lane by lane, and counts what they ask of the memory system.
 //!
 //! One concern a file: `block` schedules the threads of a block, `lane` is the machine that a thread's calls go to,
-//! `requests` puts the accesses of a warp together, [`coalesce`] and [`banks`] say what a request costs, `memory` and
+//! `requests` puts the accesses of a warp together, [`coalesce`], [`banks`] and [`arch`] say what a request costs, `memory` and
 //! `shared` hold the data, and `shared` also the record that finds races. Blocks run in parallel; counts are sums, and
 //! what depends on the order of blocks (atomic additions) waits for its turn, so the results are the same on any number of
 //! threads.
 
+pub mod arch;
 pub mod banks;
 mod block;
 pub mod coalesce;
@@ -15,12 +16,13 @@ mod memory;
 mod requests;
 mod shared;
 
+pub use arch::{Arch, Transactions};
 pub use finding::{Finding, Kind, Position};
 
 use block::Runner;
 use gpu::device::host::{Kernel, Space};
 use gpu::suite::{Counts, Operation, Plan};
-use lane::Region;
+use lane::{Cost, Region};
 use memory::Memory;
 use std::collections::{BTreeMap, BTreeSet};
 use std::panic::Location;
@@ -41,12 +43,14 @@ pub struct Options {
     pub max_blocks: u64,
     /// When to give up on a kernel that does not end.
     pub limits: Limits,
+    /// The generation of GPUs whose transactions to count too.
+    pub arch: Option<Arch>,
 }
 
 impl Default for Options {
     fn default() -> Self {
         let threads = std::thread::available_parallelism().map_or(1, usize::from);
-        Self { threads, max_blocks: u64::MAX, limits: Limits::default() }
+        Self { threads, max_blocks: u64::MAX, limits: Limits::default(), arch: None }
     }
 }
 
@@ -80,6 +84,8 @@ pub struct Site {
     pub width: u64,
     /// How often, and at what cost.
     pub counts: Counts,
+    /// Transactions to global memory on the generation of GPUs that was asked for.
+    pub transactions: Transactions,
 }
 
 /// What came of a simulation.
@@ -88,6 +94,8 @@ pub struct Outcome {
     pub sites: Vec<Site>,
     /// The same by buffer or shared array, operation and width, as families state what they expect.
     pub regions: BTreeMap<(String, Operation, u64), Counts>,
+    /// Transactions, likewise.
+    pub transactions: BTreeMap<(String, Operation, u64), Transactions>,
     /// What the sanitizer found in the first block that has findings, the same on every run.
     pub findings: Vec<Finding>,
     /// Which blocks ran.
@@ -140,6 +148,7 @@ struct Job {
     plan: Arc<Plan>,
     memory: Memory,
     limits: Limits,
+    arch: Option<Arch>,
     blocks: Blocks,
     next: AtomicU64,
     done: AtomicU64,
@@ -208,6 +217,7 @@ pub fn simulate(
         memory: Memory::new(Arc::clone(&plan)),
         plan,
         limits: options.limits,
+        arch: options.arch,
         blocks,
         next: AtomicU64::new(0),
         done: AtomicU64::new(0),
@@ -239,6 +249,7 @@ pub fn simulate(
                     return Ok(Outcome {
                         sites: Vec::new(),
                         regions: BTreeMap::new(),
+                        transactions: BTreeMap::new(),
                         findings: vec![finding],
                         blocks,
                         memory: None,
@@ -253,7 +264,7 @@ pub fn simulate(
 
 /// What one worker counted, and what it found in which turn.
 struct Part {
-    counts: Vec<(requests::Site, Region, Counts)>,
+    counts: Vec<(requests::Site, Region, Cost)>,
     findings: Option<(u64, Vec<Finding>)>,
 }
 
@@ -274,7 +285,7 @@ fn work(job: &Arc<Job>, worker: usize) -> Part {
         job.turns.end(turn);
         job.done.fetch_add(1, Relaxed);
     }
-    let counts = runner.context().counts.drain().map(|((site, region), counts)| (site, region, counts)).collect();
+    let counts = runner.context().counts.drain().map(|((site, region), cost)| (site, region, cost)).collect();
     Part { counts, findings }
 }
 
@@ -283,23 +294,34 @@ fn gather(job: Arc<Job>, parts: Vec<Part>) -> Outcome {
     let findings = first.map(|(_, findings)| findings.clone()).unwrap_or_default();
     let mut sites = BTreeMap::<_, Site>::new();
     let mut regions = BTreeMap::<_, Counts>::new();
+    let mut transactions = BTreeMap::<_, Transactions>::new();
     if findings.is_empty() {
-        for (site, region, counts) in parts.into_iter().flat_map(|part| part.counts) {
+        for (site, region, cost) in parts.into_iter().flat_map(|part| part.counts) {
             let (position, space, operation, width) =
                 (Position::from(site.at()), site.space(), site.operation(), site.width());
-            let entry = sites.entry((position, space, operation, width));
-            entry.or_insert(Site { position, space, operation, width, counts: Counts::default() }).counts += counts;
+            let site = sites.entry((position, space, operation, width)).or_insert(Site {
+                position,
+                space,
+                operation,
+                width,
+                counts: Counts::default(),
+                transactions: Transactions::default(),
+            });
+            site.counts += cost.counts;
+            site.transactions += cost.transactions;
             let region = match region {
                 Region::Buffer(buffer) => job.plan.buffers[buffer].name,
                 Region::Shared(array) => array,
             };
-            *regions.entry((region.to_owned(), operation, width)).or_default() += counts;
+            let key = (region.to_owned(), operation, width);
+            *regions.entry(key.clone()).or_default() += cost.counts;
+            *transactions.entry(key).or_default() += cost.transactions;
         }
     }
     let blocks = job.blocks;
     // Every worker has let go of the job, unless it is on its way out of its last call.
     let memory = Arc::into_inner(job).map(|job| job.memory);
-    Outcome { sites: sites.into_values().collect(), regions, findings, blocks, memory }
+    Outcome { sites: sites.into_values().collect(), regions, transactions, findings, blocks, memory }
 }
 
 /// Looks whether the workers' lanes still make calls.

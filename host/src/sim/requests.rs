@@ -4,6 +4,7 @@
 //! after another, so a request is complete when all lanes of the warp have come together again: at a barrier, a shuffle
 //! of all, the end.
 
+use gpu::device::Cache;
 use gpu::device::host::{Access, Op, Space};
 use gpu::suite::Operation;
 use rustc_hash::FxHashMap;
@@ -26,7 +27,8 @@ impl Site {
             Space::Shared => 1,
             Space::Constant => 2,
         };
-        let kind = u64::from(access.log_width) << 4 | op << 2 | space;
+        let past_l1 = !matches!(access.op, Op::Load(Cache::All | Cache::NonCoherent | Cache::Streaming));
+        let kind = (past_l1 as u64) << 7 | u64::from(access.log_width) << 4 | op << 2 | space;
         Self(std::ptr::from_ref(at).expose_provenance() as u64 | kind << 48)
     }
 
@@ -53,7 +55,12 @@ impl Site {
     }
 
     pub(super) fn width(self) -> u64 {
-        1 << (self.0 >> 52)
+        1 << (self.0 >> 52 & 7)
+    }
+
+    /// Whether it goes past the L1: a store, an atomic addition, and a load that says so.
+    pub(super) fn is_past_l1(self) -> bool {
+        self.0 >> 55 & 1 == 1
     }
 }
 
