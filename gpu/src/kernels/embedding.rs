@@ -52,9 +52,12 @@ pub unsafe fn embedding_warp_a_row(
     if i < n {
         // All lanes read the same index.
         let row = indices.load(i) as usize;
-        for x in steps(warp::lane_id() as usize..width, 32) {
-            // The warp moves up to one line of the row.
-            dst.store(i * pitch + x, table.load(row * pitch + x));
+        for first in steps(0..width, 32) {
+            let x = first + warp::lane_id() as usize;
+            if x < width {
+                // The warp moves up to one line of the row.
+                dst.store(i * pitch + x, table.load(row * pitch + x));
+            }
         }
     }
 }
@@ -76,9 +79,12 @@ pub unsafe fn embedding_warp_a_row_vec4(
     if i < n {
         // All lanes read the same index.
         let row = indices.load(i) as usize;
-        for x in steps(warp::lane_id() as usize..vectors, 32) {
-            // The warp moves up to four lines of the row.
-            dst.store(i * vectors + x, table.load(row * vectors + x));
+        for first in steps(0..vectors, 32) {
+            let x = first + warp::lane_id() as usize;
+            if x < vectors {
+                // The warp moves up to four lines of the row.
+                dst.store(i * vectors + x, table.load(row * vectors + x));
+            }
         }
     }
 }

@@ -38,9 +38,12 @@ pub unsafe fn matrix_row_sums_warp(src: Global<f32>, dst: GlobalMut<f32>, width:
     let lane = warp::lane_id();
     if y < height {
         let mut sum = 0.0;
-        for x in steps(lane as usize..width, 32) {
-            // The warp reads 32 neighbours of one row.
-            sum += src.load(y * width + x);
+        for first in steps(0..width, 32) {
+            let x = first + lane as usize;
+            if x < width {
+                // The warp reads 32 neighbours of one row.
+                sum += src.load(y * width + x);
+            }
         }
         unroll!(for delta in [16, 8, 4, 2, 1] {
             sum += warp::shuffle_down(warp::FULL, sum, delta);
@@ -62,9 +65,12 @@ pub unsafe fn matrix_column_sums_warp(src: Global<f32>, dst: GlobalMut<f32>, wid
     let lane = warp::lane_id();
     if x < width {
         let mut sum = 0.0;
-        for y in steps(lane as usize..height, 32) {
-            // The warp reads one element of each of 32 rows.
-            sum += src.load(y * width + x);
+        for first in steps(0..height, 32) {
+            let y = first + lane as usize;
+            if y < height {
+                // The warp reads one element of each of 32 rows.
+                sum += src.load(y * width + x);
+            }
         }
         unroll!(for delta in [16, 8, 4, 2, 1] {
             sum += warp::shuffle_down(warp::FULL, sum, delta);
