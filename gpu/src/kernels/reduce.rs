@@ -72,7 +72,8 @@ pub unsafe fn reduce_grid_stride(src: Global<f32>, dst: GlobalMut<f32>, n: usize
 
 /// Like [`reduce_grid_stride`], with 16 bytes a lane.
 ///
-/// **Look for** a quarter of the load requests, 16 sectors each. **Cost** alignment to 16 bytes, and a tail of up to 3.
+/// **Look for** a quarter of the load requests, 16 sectors each. **Cost** alignment to 16 bytes, and a tail of up to 3; the
+/// atomic additions stay as many, and follow one another where all warps end at once.
 #[kernel]
 pub unsafe fn reduce_vec4(src: Global<f32>, dst: GlobalMut<f32>, n: usize) {
     let sum = warp_sum(strided_sum_vec4(src, n));
@@ -82,7 +83,20 @@ pub unsafe fn reduce_vec4(src: Global<f32>, dst: GlobalMut<f32>, n: usize) {
     }
 }
 
-/// Like [`reduce_vec4`], with a sum a block in place of the atomic additions: the first of two passes.
+/// Like [`reduce_vec4`], with the sums of a block's eight warps brought together first: one atomic addition a block.
+///
+/// **Look for** an eighth of the atomics. **Cost** a barrier and 32 bytes of shared memory a block.
+#[kernel]
+pub unsafe fn reduce_vec4_block(src: Global<f32>, dst: GlobalMut<f32>, n: usize) {
+    let sums = shared!([f32; 8]);
+    let sum = block_sum(sums, warp_sum(strided_sum_vec4(src, n)));
+    if thread::thread_idx_x() == 0 {
+        // One lane a block: one sector.
+        dst.atomic_add(0, sum);
+    }
+}
+
+/// Like [`reduce_vec4_block`], with a store in place of the atomic addition: the first of two passes.
 ///
 /// **Look for** no atomic, and one store a block. **Cost** a second launch; in return every run adds in the same order.
 #[kernel]
@@ -166,6 +180,7 @@ family! {
             Entry { kernel: reduce_sequential::KERNEL, plan: |case| in_blocks(case, |step| (step, 1)) },
             Entry { kernel: reduce_grid_stride::KERNEL, plan: |case| atomic(case, 1) },
             Entry { kernel: reduce_vec4::KERNEL, plan: |case| atomic(case, 4) },
+            Entry { kernel: reduce_vec4_block::KERNEL, plan: atomic_a_block },
             Entry { kernel: reduce_partials::KERNEL, plan: partials },
             Entry { kernel: reduce_final::KERNEL, plan: last },
         ],
@@ -247,12 +262,22 @@ family! {
             .atomics("dst", 4, LANE.global() * grid_warps))
     }
 
-    /// What a block does to bring its eight warps' sums together and to store the whole.
-    fn in_passes(plan: Plan) -> Plan {
+    /// What a block does to bring its eight warps' sums together.
+    fn by_blocks(plan: Plan) -> Plan {
         let blocks = plan.launch.block_count();
         plan.stores("sums", 4, LANE.shared() * 8 * blocks)
             .loads("sums", 4, Progression::linear(0, 8, 4).shared() * blocks)
-            .stores("dst", 4, LANE.global() * blocks)
+    }
+
+    fn atomic_a_block(case: &Case) -> Result<Plan, PlanError> {
+        let n = case.elements();
+        let (launch, additions) = grid(case, 4)?;
+        let blocks = launch.block_count();
+        let tolerance = bound(additions + 5 + blocks, n);
+        Ok(by_blocks(strided(n, launch, 4)?)
+            .buffer(Buffer::zeroed("dst", 1, move |_| sum(0..n))?.within(tolerance))
+            .bytes(product("the number of bytes", &[4, n])? + 4)
+            .atomics("dst", 4, LANE.global() * blocks))
     }
 
     fn partials(case: &Case) -> Result<Plan, PlanError> {
@@ -266,7 +291,8 @@ family! {
             sum(vectors.flat_map(|v| 4 * v..4 * v + 4).chain(tail))
         };
         let most = (n / 4).div_ceil(threads) * 4 * block + 3;
-        Ok(in_passes(strided(n, launch, 4)?)
+        Ok(by_blocks(strided(n, launch, 4)?)
+            .stores("dst", 4, LANE.global() * blocks)
             .buffer(Buffer::output("dst", blocks, partial)?.within(bound(additions + 5, most)))
             .bytes(product("the number of bytes", &[4, n])? + 4 * blocks))
     }
@@ -274,7 +300,8 @@ family! {
     fn last(case: &Case) -> Result<Plan, PlanError> {
         let n = grid(case, 4)?.0.block_count();
         let additions = n.div_ceil(BLOCK.into()) + 5 + 5 + 1;
-        Ok(in_passes(strided(n, Launch::linear(1, BLOCK)?, 1)?)
+        Ok(by_blocks(strided(n, Launch::linear(1, BLOCK)?, 1)?)
+            .stores("dst", 4, LANE.global())
             .buffer(Buffer::output("dst", 1, move |_| sum(0..n))?.within(bound(additions, n)))
             .bytes(4 * n + 4))
     }
