@@ -3,6 +3,7 @@
 use crate::bench::{self, L2, Samples};
 use crate::cases::{self, Run, SelectError, Selection, Sizes};
 use crate::claims;
+use crate::compare;
 use crate::cuda::Gpu;
 use crate::doctor;
 use crate::profile;
@@ -117,18 +118,33 @@ pub fn command() -> Command {
                         .action(ArgAction::Append)
                         .help("What `bench --json` wrote on a GPU; without it claims about speed stay open"),
                 )
-                .arg(
-                    Arg::new("json")
-                        .long("json")
-                        .value_name("FILE")
-                        .help("Write the claims as JSON; - is standard output"),
+                .args(exports()),
+        )
+        .subcommand(
+            Command::new("compare")
+                .about(
+                    "Compare two results files of one GPU: the speed of each kernel and case, relative to a reference",
                 )
                 .arg(
-                    Arg::new("markdown")
-                        .long("markdown")
-                        .value_name("FILE")
-                        .help("Write the claims as a Markdown table; - is standard output"),
-                ),
+                    Arg::new("reference")
+                        .value_name("REFERENCE")
+                        .required(true)
+                        .help("What `bench --json` wrote: the speeds are relative to it"),
+                )
+                .arg(
+                    Arg::new("results").value_name("RESULTS").required(true).help(
+                        "What it wrote another time: with other kernels, another driver, or the twins in CUDA C++",
+                    ),
+                )
+                .arg(
+                    Arg::new("tolerance")
+                        .long("tolerance")
+                        .value_name("PERCENT")
+                        .help("Speeds so close to the reference's are the same")
+                        .value_parser(value_parser!(u8).range(0..=100))
+                        .default_value("1"),
+                )
+                .args(exports()),
         )
         .subcommand(
             Command::new("doctor").about("Say what this machine can do, and what is missing for the rest").arg(ptx()),
@@ -152,6 +168,15 @@ fn on() -> Arg {
 
 fn ptx() -> Arg {
     Arg::new("ptx").long("ptx").value_name("FILE").help("Launch the kernels of this PTX instead of those built in")
+}
+
+/// For commands whose findings are no results of runs.
+fn exports() -> [Arg; 2] {
+    let arg = |name: &'static str, help| Arg::new(name).long(name).value_name("FILE").help(help);
+    [
+        arg("json", "Write what was found as JSON; - is standard output"),
+        arg("markdown", "Write it as a Markdown table; - is standard output"),
+    ]
 }
 
 /// The options that say which kernels, on which cases, and where the results go; an option for every axis.
@@ -236,6 +261,7 @@ pub fn run(matches: &ArgMatches) -> Result<bool> {
             Ok(true)
         }
         Some(("claims", matches)) => claims(matches),
+        Some(("compare", matches)) => compare(matches),
         Some(("doctor", matches)) => {
             run_doctor(matches, Vec::new())?;
             Ok(true)
@@ -249,27 +275,70 @@ pub fn run(matches: &ArgMatches) -> Result<bool> {
 }
 
 fn claims(matches: &ArgMatches) -> Result<bool> {
-    let read = |file: &String| -> Result<Report> {
-        let text = std::fs::read_to_string(file).with_context(|| format!("--results {file}"))?;
-        serde_json::from_str(&text).with_context(|| format!("--results {file}: not what `bench --json` writes"))
-    };
     let files = matches.get_many::<String>("results").into_iter().flatten();
-    let results = files.map(read).collect::<Result<Vec<_>>>().map_err(Usage)?;
-    let target = |name: &str| matches.get_one::<String>(name).map(|file| Target::open(&format!("--{name}"), file));
-    let json = target("json").transpose().map_err(Usage)?;
-    let markdown = target("markdown").transpose().map_err(Usage)?;
+    let results = files.map(|file| read_report("--results ", file)).collect::<Result<Vec<_>, _>>()?;
+    let exports = Exports::open(matches)?;
     let judged = claims::judge(&claims::Cached::new(results));
-    if let Some(target) = &json {
-        let object = serde_json::json!({ "schema": 1, "command": "claims", "claims": judged });
-        target.write(&(serde_json::to_string_pretty(&object)? + "\n"))?;
-    }
-    if let Some(target) = &markdown {
-        target.write(&report::claims_markdown(&judged))?;
-    }
-    if ![&json, &markdown].into_iter().flatten().any(Target::is_standard_output) {
-        report::print(&report::claims_table(&judged))?;
-    }
+    let object = serde_json::json!({ "schema": 1, "command": "claims", "claims": judged });
+    exports.write(&object, || report::claims_markdown(&judged), || report::claims_table(&judged))?;
     Ok(true)
+}
+
+/// Compares two results files; false if a row is slower or failed.
+fn compare(matches: &ArgMatches) -> Result<bool> {
+    let file = |name| matches.get_one::<String>(name).map(String::as_str).expect("is required");
+    let (reference, results) = (file("reference"), file("results"));
+    let reports = (read_report("", reference)?, read_report("", results)?);
+    let exports = Exports::open(matches)?;
+    let percent: u8 = *matches.get_one("tolerance").expect("has a default");
+    let compared = compare::compare((reference, &reports.0), (results, &reports.1), f64::from(percent) / 100.0);
+    let compared = compared.map_err(|error| Usage(error.into()))?;
+    let object = serde_json::json!({ "schema": 1, "command": "compare", "comparison": compared });
+    exports.write(&object, || report::comparison_markdown(&compared), || report::comparison_table(&compared))?;
+    let worse = [compare::Verdict::Slower, compare::Verdict::Failed];
+    Ok(!compared.rows.iter().any(|row| worse.contains(&row.verdict)))
+}
+
+/// What `bench --json` wrote to `file`; `option` is what it was named by.
+fn read_report(option: &str, file: &str) -> Result<Report, Usage> {
+    let text = std::fs::read_to_string(file).with_context(|| format!("{option}{file}"))?;
+    let report = serde_json::from_str(&text);
+    Ok(report.with_context(|| format!("{option}{file}: not what `bench --json` writes"))?)
+}
+
+/// Where the findings of a command go that has the options of [`exports`].
+struct Exports {
+    json: Option<Target>,
+    markdown: Option<Target>,
+}
+
+impl Exports {
+    fn open(matches: &ArgMatches) -> Result<Self, Usage> {
+        let open = |name| {
+            let target = matches.get_one::<String>(name);
+            target.map(|target| Target::open(&format!("--{name}"), target)).transpose()
+        };
+        Ok(Self { json: open("json")?, markdown: open("markdown")? })
+    }
+
+    /// Writes the files asked for, and prints the table unless one of them is standard output.
+    fn write(
+        &self,
+        json: &serde_json::Value,
+        markdown: impl FnOnce() -> String,
+        table: impl FnOnce() -> String,
+    ) -> Result<()> {
+        if let Some(target) = &self.json {
+            target.write(&(serde_json::to_string_pretty(json)? + "\n"))?;
+        }
+        if let Some(target) = &self.markdown {
+            target.write(&markdown())?;
+        }
+        if [&self.json, &self.markdown].into_iter().flatten().any(Target::is_standard_output) {
+            return Ok(());
+        }
+        report::print(&table())
+    }
 }
 
 /// Prints what this machine can do, and after it what the caller has looked at.

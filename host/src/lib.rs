@@ -5,6 +5,7 @@
 //! - [`verify`]: compares what a kernel wrote with its reference; nothing is timed before.
 //! - [`bench`](mod@bench): sampling and statistics, and the runs of a suite on either machine.
 //! - [`claims`]: what the articles say that busload grew out of, judged by counts and results.
+//! - [`compare`]: two results files side by side, with a verdict for each row.
 //! - [`cases`]: from what was asked for on the command line to kernels, cases and plans.
 //! - [`record`] and [`report`]: what came of a run, as data, as a table, as JSON.
 //! - [`profile`]: the counters of Nsight Compute beside the simulated counts.
@@ -16,6 +17,7 @@ pub mod bench;
 pub mod cases;
 pub mod claims;
 pub mod cli;
+pub mod compare;
 #[cfg_attr(not(all(feature = "cuda", target_os = "linux", target_arch = "x86_64")), path = "no_cuda.rs")]
 pub mod cuda;
 pub mod doctor;

@@ -377,6 +377,54 @@ fn claims_are_judged_and_exported() {
 }
 
 #[test]
+fn results_are_compared_row_by_row() {
+    let folder = folder();
+    let measured = std::fs::read_to_string(busload_tests::root().join("results/nvidia-h200/bench.json"));
+    let measured: Value = serde_json::from_str(&measured.expect("results of a GPU")).expect("JSON");
+    let timed = measured["results"].as_array().expect("a list").iter().filter(|row| row["median_ms"].is_f64()).count();
+    assert!(timed > 100, "{timed} timed rows");
+    let mut halved = measured.clone();
+    let row = halved["results"].as_array_mut().expect("a list").iter_mut().find(|row| row["kernel"] == "copy_vec4");
+    let row = row.expect("copy_vec4 was measured");
+    let half = |ms: &mut Value| *ms = (ms.as_f64().expect("milliseconds") / 2.0).into();
+    half(&mut row["median_ms"]);
+    row["samples_ms"].as_array_mut().expect("a list").iter_mut().for_each(half);
+    for (file, report) in [("measured.json", &measured), ("halved.json", &halved)] {
+        std::fs::write(folder.path().join(file), report.to_string()).expect("a file");
+    }
+    for (reference, results, status, verdict) in [
+        ("measured.json", "measured.json", 0, "same"),
+        ("measured.json", "halved.json", 0, "faster"),
+        ("halved.json", "measured.json", 1, "slower"),
+    ] {
+        let assert = busload(folder.path(), &["compare", reference, results, "--json", "-"]).code(status);
+        let compared: Value = serde_json::from_slice(&assert.get_output().stdout).expect("JSON alone");
+        let rows = compared["comparison"]["rows"].as_array().expect("a list");
+        assert_eq!(rows.len(), timed);
+        let row = rows.iter().find(|row| row["kernel"] == "copy_vec4").expect("copy_vec4 in both");
+        assert_eq!(row["verdict"], verdict);
+        let others = rows.iter().filter(|row| row["kernel"] != "copy_vec4");
+        assert!(others.into_iter().all(|row| row["verdict"] == "same"));
+        busload(folder.path(), &["compare", reference, results]).code(status).stdout(predicate::str::contains(verdict));
+    }
+}
+
+#[test]
+fn what_cannot_be_compared_is_refused() {
+    let folder = folder();
+    std::fs::write(folder.path().join("other.json"), "{}").expect("a file");
+    busload(folder.path(), &["simulate", "--kernel", "copy_vec4", "--json", "simulated.json"]).success();
+    for (reference, results, reason) in [
+        ("other.json", "other.json", "other.json: not what `bench --json` writes"),
+        ("missing.json", "other.json", "missing.json"),
+        ("simulated.json", "simulated.json", "simulated.json holds no time"),
+    ] {
+        let assert = busload(folder.path(), &["compare", reference, results]).code(2).stdout("");
+        assert.stderr(predicate::str::contains(reason).and(predicate::str::contains("panicked").not()));
+    }
+}
+
+#[test]
 fn claims_of_a_results_file_that_is_none_are_refused() {
     let folder = folder();
     std::fs::write(folder.path().join("other.json"), "{}").expect("a file");

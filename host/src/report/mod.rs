@@ -1,11 +1,13 @@
 //! Reports for people and for programs: one exporter a file.
 
 mod claims;
+mod compare;
 mod profile;
 mod table;
 mod target;
 
 pub use claims::{claims_markdown, claims_table};
+pub use compare::{comparison_markdown, comparison_table};
 pub use profile::profile_table;
 pub use table::table;
 pub use target::Target;
