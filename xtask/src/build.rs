@@ -120,7 +120,9 @@ fn llvm(arch: &str) -> Result<(String, String, String)> {
         return Err(Usage(anyhow::anyhow!("{RUST_SRC}; or build with `--backend nvvm`")).into());
     }
     let cpu = format!("target-cpu={arch}");
-    let flags = ["-C", &cpu, "-C", "panic=immediate-abort", "-Z", "unstable-options"];
+    // Loops of a known length are written out, as nvcc does: their loads can then wait together.
+    let unroll = "llvm-args=-unroll-threshold=1500";
+    let flags = ["-C", &cpu, "-C", "panic=immediate-abort", "-C", unroll, "-Z", "unstable-options"];
     let folder = crate::root().join("target/ptx/llvm");
     let file = folder.join(format!("busload_{arch}.s"));
     let mut cargo = Command::new("cargo");
