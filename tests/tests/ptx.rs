@@ -78,6 +78,7 @@ fn the_header_says_what_the_ptx_was_built_from_and_by_whom() {
     assert_eq!(ptx.target(), Some("sm_80"));
     assert!(header("compiler").starts_with("rustc "), "{}", header("compiler"));
     assert!(header("flags").contains("target-cpu=sm_80"), "{}", header("flags"));
+    assert_eq!(header("line-table"), "gpu/src/kernels/");
     let hash = header("source-hash").strip_prefix("sha256:").expect("a SHA-256");
     assert!(hash.len() == 64 && hash.bytes().all(|byte| byte.is_ascii_hexdigit()), "{hash}");
 }

@@ -1,6 +1,6 @@
 //! Builds the kernels' PTX, and knows from which sources.
 
-use crate::rust_cuda;
+use crate::{lines, rust_cuda};
 use anyhow::{Context, Result, ensure};
 use busload::cli::Usage;
 use busload::ptx::Ptx;
@@ -103,9 +103,14 @@ pub(crate) fn build(target: &Target) -> Result<String> {
         Backend::Llvm => llvm(&target.arch)?,
         Backend::Nvvm { toolchain, checkout } => rust_cuda::build(toolchain, checkout.as_deref(), &target.arch)?,
     };
+    let line_table = match &target.backend {
+        Backend::Llvm => lines::KERNELS,
+        Backend::Nvvm { .. } => "none",
+    };
     Ok(format!(
         "// busload's kernels, built by `cargo xtask ptx` from gpu/: not to be edited.\n\
-         // backend: {}\n// compiler: {compiler}\n// flags: {flags}\n// target: {}\n// source-hash: {}\n//\n{}",
+         // backend: {}\n// compiler: {compiler}\n// flags: {flags}\n// target: {}\n// line-table: {line_table}\n\
+         // source-hash: {}\n//\n{}",
         target.backend_name(),
         target.arch,
         source_hash()?,
@@ -119,10 +124,12 @@ fn llvm(arch: &str) -> Result<(String, String, String)> {
     if !has_rust_src() {
         return Err(Usage(anyhow::anyhow!("{RUST_SRC}; or build with `--backend nvvm`")).into());
     }
-    let cpu = format!("target-cpu={arch}");
-    // Loops of a known length are written out, as nvcc does: their loads can then wait together.
-    let unroll = "llvm-args=-unroll-threshold=1500";
-    let flags = ["-C", &cpu, "-C", "panic=immediate-abort", "-C", unroll, "-Z", "unstable-options"];
+    // Loops of a known length are written out, as nvcc does: their loads can then wait together. The line table is made
+    // from the comments of the assembly. An access in a macro has the position of the macro's call, as in the simulator.
+    let flags = format!(
+        "-C target-cpu={arch} -C panic=immediate-abort -C llvm-args=-unroll-threshold=1500 \
+         -C debuginfo=line-directives-only -C collapse-macro-debuginfo=yes -Z unstable-options -Z verbose-asm"
+    );
     let folder = crate::root().join("target/ptx/llvm");
     let file = folder.join(format!("busload_{arch}.s"));
     let mut cargo = Command::new("cargo");
@@ -139,13 +146,13 @@ fn llvm(arch: &str) -> Result<(String, String, String)> {
     cargo.args(["-Zbuild-std=core", "--config", "profile.release.debug=false", "--target-dir"]).arg(&folder);
     cargo.args(["--config", "profile.release.package.busload-gpu.codegen-units=1"]);
     cargo.args(["--config", "profile.release.package.busload-gpu.overflow-checks=false", "--"]);
-    cargo.arg(format!("--emit=asm={}", file.display())).args(flags);
+    cargo.arg(format!("--emit=asm={}", file.display())).args(flags.split(' '));
     // The pinned stable compiler has everything that is needed; none of it is stable for this target yet.
     cargo.env("RUSTC_BOOTSTRAP", "1").env_remove("RUSTFLAGS").env_remove("CARGO_ENCODED_RUSTFLAGS");
     ensure!(cargo.status().context("running cargo")?.success(), "the kernels do not compile for the GPU");
     let ptx = std::fs::read_to_string(&file).with_context(|| file.display().to_string())?;
     let compiler = output(Command::new("rustc").arg("--version"))?.trim().to_owned();
-    Ok((compiler, flags.join(" "), ptx))
+    Ok((compiler, flags, lines::of_kernels(&ptx)?))
 }
 
 /// What is wrong with a build: accesses that should not be there, and kernels too many or too few.

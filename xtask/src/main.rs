@@ -1,10 +1,11 @@
 //! `cargo xtask`: the commands of `busload`, and those that need the sources.
 //!
-//! `build` makes the PTX and knows whether the committed one is stale, `rust_cuda` drives rust-cuda's toolchain, `check`
-//! is what CI runs.
+//! `build` makes the PTX and knows whether the committed one is stale, `lines` gives it a line table, `rust_cuda`
+//! drives rust-cuda's toolchain, `check` is what CI runs.
 
 mod build;
 mod check;
+mod lines;
 mod rust_cuda;
 mod stats;
 
