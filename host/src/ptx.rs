@@ -22,6 +22,26 @@ pub struct Access<'a> {
     pub width: u64,
 }
 
+/// A source position in a module's line table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Position<'a> {
+    /// The file, relative to the workspace.
+    pub file: &'a str,
+    /// The line, from 1.
+    pub line: u32,
+    /// The column, from 1.
+    pub column: u32,
+}
+
+/// An access instruction of a kernel, and the source position it comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Site<'a> {
+    /// Where it stands; none in a module without a line table.
+    pub position: Option<Position<'a>>,
+    /// What it does.
+    pub access: Access<'a>,
+}
+
 /// Something in a module that should not be there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation {
@@ -69,19 +89,36 @@ impl Ptx {
 
     /// The kernels in it, each with the accesses it makes.
     pub fn entries(&self) -> BTreeMap<&str, BTreeSet<Access<'_>>> {
-        let mut entries = BTreeMap::<_, BTreeSet<_>>::new();
+        let sites = self.sites().into_iter();
+        sites.map(|(name, sites)| (name, sites.iter().map(|site| site.access).collect())).collect()
+    }
+
+    /// The kernels in it, each with its access instructions in their order.
+    pub fn sites(&self) -> BTreeMap<&str, Vec<Site<'_>>> {
+        let files = self.files();
+        let mut entries = BTreeMap::<_, Vec<_>>::new();
         let mut current = None;
+        let mut position = None;
         for line in self.text.lines() {
             let line = line.trim();
             if let Some((_, rest)) = line.split_once(".entry ") {
                 let name = rest.split(|c: char| !c.is_alphanumeric() && c != '_').next().unwrap_or_default();
                 entries.entry(name).or_default();
-                current = Some(name);
+                (current, position) = (Some(name), None);
+            } else if let Some(numbers) = line.strip_prefix(".loc") {
+                position = located(numbers, &files);
             } else if let (Some(name), Some(access)) = (current, instruction(line).and_then(access)) {
-                entries.entry(name).or_default().insert(access);
+                entries.entry(name).or_default().push(Site { position, access });
             }
         }
         entries
+    }
+
+    /// The files of the line table, by number.
+    fn files(&self) -> BTreeMap<&str, &str> {
+        let files = self.text.lines().filter_map(|line| line.trim().strip_prefix(".file"));
+        let files = files.filter_map(|operands| operands.trim().split_once(char::is_whitespace));
+        files.map(|(number, name)| (number, name.trim().trim_matches('"'))).collect()
     }
 
     /// What should not be there: generic or local accesses, calls, panics, strings.
@@ -91,6 +128,13 @@ impl Ptx {
             .filter_map(|(line, text)| problem(text).map(|problem| Violation { line, text: text.to_owned(), problem }))
             .collect()
     }
+}
+
+/// The position in the operands of a `.loc`: the number of a file, a line, a column.
+fn located<'a>(operands: &str, files: &BTreeMap<&str, &'a str>) -> Option<Position<'a>> {
+    let mut numbers = operands.split_whitespace();
+    let file = files.get(numbers.next()?)?;
+    Some(Position { file, line: numbers.next()?.parse().ok()?, column: numbers.next()?.parse().ok()? })
 }
 
 /// The opcode of a line, without a predicate; none for comments, directives and labels.
@@ -158,11 +202,16 @@ mod tests {
 .target sm_80
 .visible .entry one(
 \tld.param.b64 \t%rd1, [one_param_0];
+\t.loc\t1 4 9
 \tld.global.cg.v4.b32 {%r1, %r2, %r3, %r4}, [%rd1];
 \t@%p1 st.shared.b32 [%r1], %r2;
+\t.loc\t2 5 13
 \tatom.global.add.f32 %r1, [%rd1], %r2;
 .visible .entry two(
+\tred.global.add.f32 [%rd1], %r2;
 \tret;
+.file\t1 \"gpu/a.rs\"
+.file\t2 \"gpu/b.rs\"
 ";
 
     #[test]
@@ -175,8 +224,18 @@ mod tests {
         let access = |space, operation, width| Access { space, operation, width };
         let expected = [access("global", "atomic", 4), access("global", "load", 16), access("shared", "store", 4)];
         assert_eq!(entries["one"].iter().copied().collect::<Vec<_>>(), expected);
-        assert!(entries["two"].is_empty());
+        assert_eq!(entries["two"].iter().copied().collect::<Vec<_>>(), expected[..1]);
         assert_eq!(ptx.violations(), []);
+    }
+
+    #[test]
+    fn an_access_has_the_position_of_the_line_table_within_its_kernel() {
+        let ptx = Ptx::new(SAMPLE);
+        let positions = |kernel| ptx.sites()[kernel].iter().map(|site| site.position).collect::<Vec<_>>();
+        let first = Some(Position { file: "gpu/a.rs", line: 4, column: 9 });
+        let second = Some(Position { file: "gpu/b.rs", line: 5, column: 13 });
+        assert_eq!(positions("one"), [first, first, second]);
+        assert_eq!(positions("two"), [None]);
     }
 
     #[test]

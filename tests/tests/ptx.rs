@@ -1,7 +1,8 @@
 //! The committed PTX is that of the kernels in the list, and makes the accesses that the simulator counts.
 
-use busload::ptx::Ptx;
+use busload::ptx::{Access, Position, Ptx, Site};
 use busload::record::operation_name;
+use busload::sim;
 use busload_tests::{case, checked, counterexamples, files, kernels, on_threads};
 use gpu::suite::{Axis, AxisKind, Value};
 use std::collections::BTreeSet;
@@ -41,9 +42,9 @@ fn the_ptx_makes_no_generic_or_local_access_and_has_no_function_or_text() {
 }
 
 #[test]
-fn the_ptx_makes_the_accesses_that_the_simulator_counts_at_the_same_widths() {
+fn the_ptx_makes_the_accesses_that_the_simulator_counts_at_the_same_positions_and_widths() {
     let ptx = Ptx::embedded();
-    let entries = ptx.entries();
+    let entries = ptx.sites();
     for (family, entry) in kernels() {
         let mut simulated = BTreeSet::new();
         for big in [true, false] {
@@ -58,15 +59,21 @@ fn the_ptx_makes_the_accesses_that_the_simulator_counts_at_the_same_widths() {
             let case = case(family.axes.iter().map(|axis| (axis.name, value(axis))).collect());
             let plan = Arc::new((entry.plan)(&case).expect("a small case"));
             let outcome = checked(entry.kernel, &plan, &on_threads(1));
-            simulated.extend(
-                outcome.sites.iter().map(|site| (site.space.name(), operation_name(site.operation), site.width)),
-            );
+            simulated.extend(outcome.sites.iter().map(site));
         }
         let name = entry.kernel.name;
-        let in_ptx: BTreeSet<_> =
-            entries[name].iter().map(|access| (access.space, access.operation, access.width)).collect();
+        let in_ptx: BTreeSet<_> = entries[name].iter().copied().collect();
         assert!(!in_ptx.is_empty(), "{name} touches no memory");
         assert_eq!(in_ptx, simulated, "{name}: in the PTX, and in the simulator");
+    }
+}
+
+/// A simulated site as the PTX has it.
+fn site(site: &sim::Site) -> Site<'static> {
+    let sim::Position { file, line, column } = site.position;
+    Site {
+        position: Some(Position { file, line, column }),
+        access: Access { space: site.space.name(), operation: operation_name(site.operation), width: site.width },
     }
 }
 
