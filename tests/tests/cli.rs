@@ -228,7 +228,7 @@ fn the_json_of_every_command_has_the_fields_of_the_schema_and_every_kernel() {
         assert_eq!(ran, kernels().iter().map(|(_, entry)| entry.kernel.name).collect());
         let sites = results.iter().flat_map(|result| result["sites"].as_array().expect("sites"));
         let spaces: BTreeSet<_> = sites.map(|site| site["space"].as_str().expect("a space")).collect();
-        assert_eq!(spaces, BTreeSet::from(["global", "shared"]));
+        assert_eq!(spaces, BTreeSet::from(["constant", "global", "shared"]));
     }
 }
 
