@@ -87,10 +87,10 @@ pub(super) fn launches(
     let wrong = |problem| NcuError::Output { program: ncu.name(), problem };
     let lines = lines(&page(&["source", "--print-source", "cuda,sass"])?);
     let totals = totals(&page(&["raw"])?).map_err(wrong)?;
-    let accesses = accesses(&page(&["source", "--print-source", "sass"])?, &lines).map_err(wrong)?;
-    if totals.len() != accesses.len() {
-        return Err(wrong(format!("{} launches on one page, {} on another", totals.len(), accesses.len())));
-    }
+    let instructions = page(&["source", "--print-source", "sass"])?;
+    let instructions = a_launch_each(&instructions, totals.len()).map_err(wrong)?;
+    let accesses =
+        instructions.into_iter().map(|page| accesses(page, &lines)).collect::<Result<Vec<_>, _>>().map_err(wrong)?;
     let launch = |((kernel, metrics), accesses)| Launch { kernel, metrics, accesses };
     Ok((version, totals.into_iter().zip(accesses).map(launch).collect()))
 }
@@ -175,22 +175,48 @@ fn totals(page: &str) -> Result<Totals, String> {
     Ok(rows.map(launch).collect())
 }
 
-/// What the instructions of each launch cost that access memory, from the page of instructions: for each launch a row with
-/// its kernel, the names of the columns, and a row for each instruction.
-fn accesses(page: &str, lines: &BTreeMap<String, (String, u32)>) -> Result<Vec<BTreeMap<Place, Cost>>, String> {
-    let mut launches: Vec<BTreeMap<Place, Cost>> = Vec::new();
+/// The page of instructions, launch by launch: each begins with a row that names its kernel. Nsight Compute prints most
+/// of them twice, one after the other.
+fn a_launch_each(page: &str, launches: usize) -> Result<Vec<&str>, String> {
+    const BEGIN: &str = "\"Kernel Name\",";
+    let parts: Vec<&str> = page.split(BEGIN).skip(1).collect();
+    let mut more = parts.len().checked_sub(launches).ok_or("the page of instructions lacks launches")?;
+    let mut kept: Vec<&str> = Vec::new();
+    let mut repeated = false;
+    for part in parts {
+        repeated = more > 0 && !repeated && kept.last() == Some(&part);
+        if repeated {
+            more -= 1;
+        } else {
+            kept.push(part);
+        }
+    }
+    if kept.len() == launches {
+        Ok(kept)
+    } else {
+        Err(format!("{} launches on one page, {launches} on another", kept.len()))
+    }
+}
+
+/// What the instructions of a launch cost that access memory: the names of the columns, and a row for each instruction.
+fn accesses(page: &str, lines: &BTreeMap<String, (String, u32)>) -> Result<BTreeMap<Place, Cost>, String> {
+    let mut places = BTreeMap::<Place, Cost>::new();
     let mut columns = BTreeMap::new();
-    for row in records(page) {
+    // The rest of the row with the kernel's name comes first.
+    for row in records(page).skip(1) {
         match &row[0] {
-            "Kernel Name" => launches.push(BTreeMap::new()),
             "Address" => columns = row.iter().enumerate().map(|(i, name)| (name.to_owned(), i)).collect(),
             address => {
                 let field = |name: &str| columns.get(name).and_then(|column| row.get(*column)).unwrap_or_default();
                 let count = |name: &str| number(field(name)).unwrap_or(0.0) as u64;
                 let Some((space, operation)) = access(field("Source")) else { continue };
+                let lanes = count("Predicated-On Thread Instructions Executed");
+                if lanes == 0 {
+                    // Where no lane came by, the page says nothing of the access.
+                    continue;
+                }
                 let width =
                     number(field("Access Size")).ok_or_else(|| format!("no size of {}", field("Source")))? as u64 / 8;
-                let lanes = count("Predicated-On Thread Instructions Executed");
                 let cost = match space {
                     "global" => [
                         lanes,
@@ -200,15 +226,13 @@ fn accesses(page: &str, lines: &BTreeMap<String, (String, u32)>) -> Result<Vec<B
                     ],
                     _ => [lanes, count("L1 Wavefronts Shared"), count("L1 Wavefronts Shared Ideal"), 0],
                 };
-                if lanes > 0 {
-                    let place = Place { at: lines.get(address).cloned(), space, operation, width };
-                    let sum = launches.last_mut().ok_or("an instruction of no kernel")?.entry(place).or_default();
-                    *sum = std::array::from_fn(|i| sum[i] + cost[i]);
-                }
+                let place = Place { at: lines.get(address).cloned(), space, operation, width };
+                let sum = places.entry(place).or_default();
+                *sum = std::array::from_fn(|i| sum[i] + cost[i]);
             }
         }
     }
-    Ok(launches)
+    Ok(places)
 }
 
 /// The space and the operation of an instruction; none if it accesses neither global nor shared memory.
@@ -263,7 +287,14 @@ mod tests {
 "0x7f10","      LDG.E R5, desc[UR4][R4.64]","1,024","32","32","0","0","128","96"
 "0x7f20","@!P0  STG.E desc[UR4][R2.64], R5","1024","32","32","0","0","128","128"
 "0x7f30","      LDS.128 R4, [R2]","32","128","0","8","4","0","0"
-"0x7f40","      REDG.E.ADD.F32 desc[UR4][R2.64], R5","0","32","0","0","0","0","0"
+"0x7f40","      REDG.E.ADD.F32 desc[UR4][R2.64], R5","0","-","0","0","0","0","0"
+"Kernel Name","copy",
+"Address","Source","Predicated-On Thread Instructions Executed","Access Size","L1 Tag Requests Global","L1 Wavefronts Shared","L1 Wavefronts Shared Ideal","L2 Theoretical Sectors Global","L2 Theoretical Sectors Global Ideal"
+"0x7f00","      ISETP.GE.U32.AND P0, PT, R2, UR8, PT","256","-","0","0","0","0","0"
+"0x7f10","      LDG.E R5, desc[UR4][R4.64]","1,024","32","32","0","0","128","96"
+"0x7f20","@!P0  STG.E desc[UR4][R2.64], R5","1024","32","32","0","0","128","128"
+"0x7f30","      LDS.128 R4, [R2]","32","128","0","8","4","0","0"
+"0x7f40","      REDG.E.ADD.F32 desc[UR4][R2.64], R5","0","-","0","0","0","0","0"
 "Kernel Name","copy",
 "Address","Source","Predicated-On Thread Instructions Executed","Access Size","L1 Tag Requests Global"
 "0x7f10","      LDG.E R5, desc[UR4][R4.64]","32","32","1"
@@ -285,8 +316,10 @@ mod tests {
 
     #[test]
     fn instructions_that_access_memory_are_added_up_by_place_launch_by_launch() {
-        let launches = accesses(INSTRUCTIONS, &lines(SOURCES)).expect("a page");
-        assert_eq!(launches.len(), 2);
+        // The first is printed twice, the second once.
+        let launches = a_launch_each(INSTRUCTIONS, 2).expect("two launches");
+        let [first, second] = launches[..] else { panic!("two launches") };
+        let [first, second] = [first, second].map(|page| accesses(page, &lines(SOURCES)).expect("a page"));
         let place = |space, operation, width, line: Option<u32>| Place {
             at: line.map(|line| ("gpu/src/kernels/copy.rs".into(), line)),
             space,
@@ -298,8 +331,16 @@ mod tests {
             (place("global", Operation::Store, 4, Some(19)), [1024, 128, 128, 32]),
             (place("shared", Operation::Load, 16, None), [32, 8, 4, 0]),
         ]);
-        assert_eq!(launches[0], expected);
-        assert_eq!(launches[1], BTreeMap::from([(place("global", Operation::Load, 4, Some(19)), [32, 0, 0, 1])]));
+        assert_eq!(first, expected);
+        assert_eq!(second, BTreeMap::from([(place("global", Operation::Load, 4, Some(19)), [32, 0, 0, 1])]));
+    }
+
+    #[test]
+    fn a_page_with_fewer_or_other_launches_is_refused() {
+        for launches in [1, 4] {
+            assert!(a_launch_each(INSTRUCTIONS, launches).is_err(), "{launches}");
+        }
+        assert_eq!(a_launch_each(INSTRUCTIONS, 3).map(|launches| launches.len()), Ok(3), "each printed once");
     }
 
     #[test]
