@@ -1,5 +1,5 @@
-//! How many lane accesses a second the simulator carries out, checks and counts, on one core:
-//! `cargo bench --package busload`. The column `items/s` is that number.
+//! How many lane accesses a second the simulator carries out and counts, with the sanitizer and without, on one thread
+//! and on two: `cargo bench --package busload`. The column `items/s` is that number.
 
 use busload::sim::{self, Options};
 use divan::Bencher;
@@ -8,12 +8,24 @@ use gpu::kernels::FAMILIES;
 use gpu::suite::{Case, Value};
 use std::sync::Arc;
 
+const KERNELS: [&str; 6] =
+    ["copy_coalesced", "copy_vec4", "strided_copy", "transpose_naive", "transpose_tiled", "transpose_padded"];
+
 fn main() {
     divan::main();
 }
 
-#[divan::bench(sample_count = 20, args = ["copy_coalesced", "copy_vec4", "strided_copy", "transpose_naive", "transpose_tiled", "transpose_padded"])]
-fn lane_accesses(bencher: Bencher, kernel: &str) {
+#[divan::bench(sample_count = 10, args = KERNELS, consts = [1, 2])]
+fn counting<const THREADS: usize>(bencher: Bencher, kernel: &str) {
+    lane_accesses(bencher, kernel, Options { threads: THREADS, sanitize: false, ..Options::default() });
+}
+
+#[divan::bench(sample_count = 10, args = KERNELS, consts = [1, 2])]
+fn sanitizing<const THREADS: usize>(bencher: Bencher, kernel: &str) {
+    lane_accesses(bencher, kernel, Options { threads: THREADS, ..Options::default() });
+}
+
+fn lane_accesses(bencher: Bencher, kernel: &str, options: Options) {
     let entries = FAMILIES.iter().flat_map(|family| family.kernels.iter().map(move |entry| (family, entry)));
     let (family, entry) =
         entries.into_iter().find(|(_, entry)| entry.kernel.name == kernel).expect("a kernel of the suite");
@@ -25,7 +37,6 @@ fn lane_accesses(bencher: Bencher, kernel: &str) {
     let values = family.axes.iter().map(|axis| (axis.name, value(axis.name))).collect();
     let case = Case { values, sm_count: 108 };
     let plan = Arc::new((entry.plan)(&case).expect("a case that can be launched"));
-    let options = Options { threads: 1, ..Options::default() };
     let run = || sim::simulate(entry.kernel, Arc::clone(&plan), &options, &|_, _| ()).expect("a plan that fits");
     let accesses: u64 = run().sites.iter().map(|site| site.counts.lanes).sum();
     bencher.counter(ItemsCount::new(accesses)).bench(run);

@@ -108,13 +108,13 @@ pub fn simulate(run: &Run, options: &sim::Options, progress: &dyn Fn(u64, u64)) 
         options.max_blocks = (blocks as f64 * (WHOLE_GRID as f64 / accesses as f64)).ceil().max(1.0) as u64;
     }
     let whole = run.plan.launch.block_count() <= options.max_blocks;
-    let needed = run.plan.buffers.iter().map(gpu::suite::Buffer::bytes).sum::<u64>();
+    let needed = sim::memory_needed(&run.kernel, &run.plan, &options);
     if let Some(available) = available_memory()
         && whole
         && needed > available
     {
         let message = format!(
-            "the buffers need {needed} bytes, and {available} are available: choose a smaller size, or sample with --max-blocks"
+            "the simulation needs {needed} bytes, and {available} are available: choose a smaller size, or sample with --max-blocks"
         );
         record.error = error("memory", message);
         return record;

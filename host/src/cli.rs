@@ -203,6 +203,11 @@ fn selection(command: Command) -> Command {
                 .value_name("N")
                 .help("Simulate at most N blocks of a grid; counts are then of those alone, and nothing is verified")
                 .value_parser(value_parser!(u64).range(1..)),
+        )
+        .arg(
+            Arg::new("no-sanitizer").long("no-sanitizer").action(ArgAction::SetTrue).help(
+                "Simulate without looking for races and for loads of memory that nobody wrote: faster, same counts",
+            ),
         );
     for axis in cases::axes() {
         let kind = axis.kind;
@@ -519,6 +524,7 @@ fn simulator_options(matches: &ArgMatches) -> sim::Options {
     if let Some(blocks) = matches.get_one::<u64>("max-blocks") {
         options.max_blocks = *blocks;
     }
+    options.sanitize = !matches.get_flag("no-sanitizer");
     options
 }
 

@@ -125,10 +125,10 @@ unsafe fn within_bounds(src: Global<f32>, dst: GlobalMut<f32>, n: usize) {
 fn a_read_and_a_write_past_the_end_of_a_buffer_name_the_element() {
     let read =
         expect((read_past_the_end::KERNEL, hundred()), Kind::OutOfBounds, [Some("read past the end"), None], 3, 4);
-    assert_eq!(read.detail, "a thread reads element 100 of `src`, which has 100 of 4 bytes");
+    assert_eq!(read.detail, "a thread reads 4 bytes at byte 400 of `src`, which has 400");
     let write =
         expect((write_past_the_end::KERNEL, hundred()), Kind::OutOfBounds, [Some("write past the end"), None], 3, 4);
-    assert_eq!(write.detail, "a thread writes element 100 of `dst`, which has 100 of 4 bytes");
+    assert_eq!(write.detail, "a thread writes 4 bytes at byte 400 of `dst`, which has 400");
     expect_clean((within_bounds::KERNEL, hundred()));
 }
 
@@ -176,10 +176,10 @@ fn an_access_past_the_end_of_shared_memory_names_the_array() {
     };
     let fault = (shared_past_the_end::KERNEL, one_block(32, next));
     let finding = expect(fault, Kind::OutOfBounds, [Some("shared past the end"), None], 0, 31);
-    assert_eq!(finding.detail, "a thread reads element 32 of `tile`, which has 32 of 4 bytes");
+    assert_eq!(finding.detail, "a thread reads 4 bytes at byte 128 of `tile`, which has 128");
     let at = [Some("dynamic past the end"), None];
     let finding = expect((dynamic_past_the_end::KERNEL, dynamic(64)), Kind::OutOfBounds, at, 0, 16);
-    assert!(finding.detail.contains("element 16 of `dynamic shared memory`"), "{finding}");
+    assert!(finding.detail.contains("byte 64 of `dynamic shared memory`"), "{finding}");
     expect((dynamic_past_the_end::KERNEL, dynamic(0)), Kind::OutOfBounds, at, 0, 0);
     expect_clean((shared_up_to_the_end::KERNEL, one_block(32, next)));
     expect_clean((dynamic_past_the_end::KERNEL, dynamic(128)));

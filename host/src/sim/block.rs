@@ -84,7 +84,7 @@ impl Runner {
             }
         }
         if !self.context().stopped {
-            self.context().count(warp);
+            self.context().count();
         }
     }
 
@@ -192,7 +192,7 @@ impl Runner {
         if paths.windows(2).all(|pair| pair[0] == pair[1]) && !lanes.clone().any(elsewhere) {
             let resting = lanes.clone().filter(|lane| path_of(context, *lane).is_some());
             let mask = resting.fold(0, |mask, lane| mask | 1 << (lane % 32));
-            context.count_passed(warp, mask);
+            context.count_passed(mask);
         }
         for lane in lanes {
             if path_of(context, lane).is_some() {
@@ -238,7 +238,14 @@ impl Runner {
             .clone()
             .all(|thread| values[thread - first].is_some() || matches!(context.lanes[thread].state, State::Done));
         if everybody {
-            context.meet(first / 32);
+            context.count();
+        }
+        let synced = |thread: &usize| {
+            values[thread - first].is_some() && matches!(context.lanes[*thread].state, State::Warp { source: None, .. })
+        };
+        let synced = lanes.clone().filter(synced).fold(0, |mask, thread| mask | 1 << (thread % 32));
+        if synced != 0 {
+            context.meet(first, synced);
         }
         for thread in lanes {
             if values[thread - first].is_none() {
@@ -266,7 +273,7 @@ impl Runner {
             _ => None,
         });
         let Some((thread, at)) = waiting else {
-            context.pass_barrier(None);
+            context.end();
             return false;
         };
         let elsewhere = (0..context.lanes.len()).find_map(|other| match context.lanes[other].state {
@@ -286,7 +293,7 @@ impl Runner {
             context.stopped = true;
             return false;
         }
-        context.pass_barrier(Some(at));
+        context.pass_barrier(at);
         for lane in &mut context.lanes {
             lane.state = State::Ready;
         }

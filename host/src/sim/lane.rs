@@ -5,10 +5,11 @@
 //! lives across a switch between the two.
 
 use super::banks;
-use super::finding::{Finding, Kind, Position};
-use super::memory::{Element, Memory, OFFSET_BITS};
+use super::finding::{Finding, Kind, Position, triple};
+use super::memory::{Element, Memory, OFFSET_BITS, offset_of};
 use super::requests::{OpenGrouping, Request, Requests, Site};
-use super::shared::{Epoch, SharedMemory};
+use super::sanitizer::{Race, Sanitizer, Uninitialized};
+use super::shared::SharedMemory;
 use super::{Job, Pulse, Transactions, coalesce};
 use corosensei::Yielder;
 use gpu::device::host::{self, Access, Coordinate, Machine, Number, Op, Space};
@@ -145,9 +146,8 @@ pub(super) struct Context {
     /// What the warp that is running has asked for.
     requests: Requests,
     shared: SharedMemory,
-    block_epoch: u32,
+    sanitizer: Sanitizer,
     barriers: u64,
-    warp_epochs: Vec<u32>,
     pub(super) counts: FxHashMap<(Site, Region), Cost>,
     pub(super) findings: Vec<Finding>,
     /// Whether the block cannot go on.
@@ -178,9 +178,8 @@ impl Context {
             turn: 0,
             requests: Requests::default(),
             shared: SharedMemory::new(job.plan.launch.shared_bytes),
-            block_epoch: 0,
+            sanitizer: Sanitizer::new(job.look, threads),
             barriers: 0,
-            warp_epochs: vec![0; threads.div_ceil(32)],
             counts: FxHashMap::default(),
             findings: Vec::new(),
             stopped: false,
@@ -211,7 +210,7 @@ impl Context {
         self.turn = turn;
         self.coordinates[Coordinate::BlockIdx as usize] = block_idx(self.job.plan.launch.grid, block);
         self.shared.reset();
-        self.block_epoch += 1;
+        self.sanitizer.begin(turn);
         self.barriers = 0;
         self.stopped = false;
         for lane in &mut self.lanes {
@@ -232,6 +231,7 @@ impl Context {
     pub(super) fn select(&mut self, thread: usize) {
         self.deselect();
         self.current = thread;
+        self.sanitizer.select(thread);
         self.alarm = self.calls + SIGN_OF_LIFE;
         self.pulse.thread.store(thread as u64 + 1, Relaxed);
         let lane = &mut self.lanes[thread];
@@ -284,23 +284,20 @@ impl Context {
     }
 
     /// Counts the requests of a warp whose lanes have come together.
-    pub(super) fn count(&mut self, warp: usize) {
+    pub(super) fn count(&mut self) {
         let complete = self.requests.take();
-        self.count_requests(warp, &complete);
+        self.count_requests(&complete);
         self.requests.give_back(complete);
     }
 
     /// Counts those requests that a lane in `lanes` takes part in: all of them have come to the same place in a loop, and
     /// what one of them has passed none will come by again.
-    pub(super) fn count_passed(&mut self, warp: usize, lanes: u32) {
+    pub(super) fn count_passed(&mut self, lanes: u32) {
         let passed = self.requests.take_passed(lanes);
-        self.count_requests(warp, &passed);
+        self.count_requests(&passed);
     }
 
-    fn count_requests(&mut self, warp: usize, requests: &[Request]) {
-        let block_idx = self.block_idx();
-        let epoch = Epoch { block: self.block_epoch, warp: self.warp_epochs[warp] };
-        let mut races = Vec::new();
+    fn count_requests(&mut self, requests: &[Request]) {
         for request in requests {
             let (site, width) = (request.site, request.site.width());
             let lanes = u64::from(request.mask.count_ones());
@@ -326,10 +323,6 @@ impl Context {
                 Space::Shared => {
                     counts.wavefronts = banks::wavefronts(&request.addresses, request.mask, width);
                     counts.wavefronts_ideal = banks::ideal_wavefronts(counts.wavefronts, lanes, width);
-                    if let Some(race) = self.shared.touch(request, 32 * warp as u32, epoch) {
-                        let block = self.job.plan.launch.block;
-                        races.push(race.finding(&self.shared, site, block_idx, |thread| thread_idx(block, thread)));
-                    }
                     Region::Shared(self.shared.name(first).0)
                 }
             };
@@ -339,25 +332,24 @@ impl Context {
                 cost.transactions += arch.transactions(&request.addresses, request.mask, width, site.is_past_l1());
             }
         }
-        races.into_iter().for_each(|race| self.record(race));
     }
 
-    /// All lanes of the warp have met: what they did before is ordered before what they do next.
-    pub(super) fn meet(&mut self, warp: usize) {
-        self.count(warp);
-        self.warp_epochs[warp] += 1;
+    /// The lanes in `mask` of the warp that begins at thread `first` have met at a `sync_warp`.
+    pub(super) fn meet(&mut self, first: usize, mask: u32) {
+        self.sanitizer.meet(first, mask);
     }
 
-    /// The block has passed a barrier, or ended.
-    pub(super) fn pass_barrier(&mut self, at: Option<&'static Location<'static>>) {
-        for (offset, thread, site) in self.shared.take_uninitialized() {
-            let (name, offset) = self.shared.name(offset);
-            let detail = format!("a thread reads byte {offset} of `{name}`, which no thread has written");
-            self.find(thread as usize, Kind::Uninitialized, Some(site.at().into()), None, detail);
-        }
-        self.block_epoch += 1;
-        if let Some(at) = at {
-            self.count_barrier(0, at);
+    /// The block has passed a barrier.
+    pub(super) fn pass_barrier(&mut self, at: &'static Location<'static>) {
+        self.sanitizer.pass_barrier();
+        self.count_barrier(0, at);
+    }
+
+    /// The block has ended.
+    pub(super) fn end(&mut self) {
+        for load in self.sanitizer.uninitialized_shared() {
+            let finding = self.uninitialized(&load);
+            self.record(finding);
         }
     }
 
@@ -409,7 +401,7 @@ impl Context {
                 let Some(element) = self.job.memory.resolve(base, index, width as u64) else {
                     return Err(self.outside(site, base, index));
                 };
-                check_alignment(element.address, width)?;
+                self.check_alignment(site, element.address)?;
                 // SAFETY: resolved and aligned; the facade's `value` is as wide as the access.
                 unsafe {
                     match access.op {
@@ -421,20 +413,24 @@ impl Context {
                 element.address
             }
             Space::Shared => {
-                let Some(offset) = self.shared.resolve(base, index, width as u64) else {
+                let Some(place) = self.shared.resolve(base, index, width as u64) else {
                     return Err(self.outside(site, base, index));
                 };
-                check_alignment(offset, width)?;
+                self.check_alignment(site, place)?;
                 // SAFETY: resolved; the facade's `value` is as wide as the access.
                 unsafe {
                     match access.op {
-                        Op::Load(_) => self.shared.load(offset, width, value, self.current as u32, site),
-                        Op::Store | Op::AtomicAdd(_) => self.shared.store(offset, width, value),
+                        Op::Load(_) => self.shared.load(place, width, value),
+                        Op::Store | Op::AtomicAdd(_) => self.shared.store(place, width, value),
                     }
                 }
-                offset
+                place
             }
         };
+        if let Some(race) = self.sanitizer.look(&self.job, site, address) {
+            let finding = self.race(site, &race);
+            self.record(finding);
+        }
         self.requests.add(self.current % 32, site, self.loops.path, address).map_err(open_grouping)
     }
 
@@ -469,16 +465,94 @@ impl Context {
             }
             (Space::Global | Space::Constant, Some(buffer)) => {
                 let buffer = &self.job.plan.buffers[buffer];
-                let elements = buffer.bytes() / width;
-                format!("element {index} of `{}`, which has {elements} of {width} bytes", buffer.name)
+                let start = u128::from(index) * u128::from(width) + u128::from(offset_of(base));
+                format!("{width} bytes at byte {start} of `{}`, which has {}", buffer.name, buffer.bytes())
             }
         };
-        Stop::new(Kind::OutOfBounds, format!("a thread {} {missed}", verb(site.operation())))
+        Stop::new(Kind::OutOfBounds, format!("a thread {} {missed}", verb(site)))
+    }
+
+    #[inline(always)]
+    fn check_alignment(&self, site: Site, address: u64) -> Result<(), Stop> {
+        if address & (site.width() - 1) == 0 { Ok(()) } else { Err(self.misaligned(site, address)) }
+    }
+
+    #[cold]
+    fn misaligned(&self, site: Site, address: u64) -> Stop {
+        let ((name, offset), width) = (self.name(site.space(), address), site.width());
+        let verb = verb(site);
+        let detail =
+            format!("a thread {verb} {width} bytes at byte {offset} of `{name}`, which is no multiple of {width}");
+        Stop::new(Kind::Misaligned, detail)
+    }
+
+    /// The buffer or shared array that an address lies in, and the offset in it.
+    fn name(&self, space: Space, address: u64) -> (&'static str, u64) {
+        match space {
+            Space::Shared => self.shared.name(address),
+            Space::Global | Space::Constant => {
+                (self.job.plan.buffers[Memory::number(address)].name, offset_of(address))
+            }
+        }
+    }
+
+    /// The report of a race in which the running thread, at `site`, is the later one.
+    #[cold]
+    fn race(&self, site: Site, race: &Race) -> Finding {
+        let earlier = &race.earlier;
+        let (name, offset) = self.name(site.space(), race.address);
+        let thread = triple(thread_idx(self.job.plan.launch.block, earlier.moment.thread));
+        let (who, nothing) = if earlier.moment.turn == self.turn {
+            (format!("thread {thread}"), "no barrier orders the two")
+        } else {
+            let block = triple(self.block_of(earlier.moment.turn));
+            (format!("thread {thread} of block {block}"), "nothing orders the blocks of a launch")
+        };
+        let [verb, other_verb] = [site, earlier.site].map(verb);
+        Finding {
+            kind: Kind::Race,
+            at: Some(site.at().into()),
+            other: Some(earlier.site.at().into()),
+            block: self.block_idx(),
+            thread: self.thread_idx(self.current),
+            detail: format!("a thread {verb} byte {offset} of `{name}`, which {who} {other_verb}, and {nothing}"),
+        }
+    }
+
+    fn uninitialized(&self, load: &Uninitialized) -> Finding {
+        let (name, offset) = self.name(load.site.space(), load.address);
+        Finding {
+            kind: Kind::Uninitialized,
+            at: Some(load.site.at().into()),
+            other: None,
+            block: self.block_of(load.moment.turn),
+            thread: self.thread_idx(load.moment.thread as usize),
+            detail: format!("a thread reads byte {offset} of `{name}`, which no thread has written"),
+        }
+    }
+
+    fn block_of(&self, turn: u64) -> [u32; 3] {
+        block_idx(self.job.plan.launch.grid, self.job.blocks.get(turn))
+    }
+
+    /// After the last block: adds the loads of global memory that nobody wrote to what was `found` in some turn, of which
+    /// the first alone counts.
+    pub(super) fn finish(&mut self, found: Option<(u64, Vec<Finding>)>) -> Option<(u64, Vec<Finding>)> {
+        let loads = self.sanitizer.uninitialized_global();
+        let Some(first) = loads.first().map(|load| load.moment.turn) else { return found };
+        let found = found.filter(|(turn, _)| *turn <= first);
+        let turn = found.as_ref().map_or(first, |(turn, _)| *turn);
+        self.findings = found.map_or_else(Vec::new, |(_, findings)| findings);
+        for load in loads.iter().filter(|load| load.moment.turn == turn) {
+            let finding = self.uninitialized(load);
+            self.record(finding);
+        }
+        Some((turn, std::mem::take(&mut self.findings)))
     }
 }
 
-const fn verb(operation: Operation) -> &'static str {
-    match operation {
+fn verb(site: Site) -> &'static str {
+    match site.operation() {
         Operation::Load => "reads",
         Operation::Store => "writes",
         Operation::Atomic => "adds to",
@@ -496,22 +570,11 @@ pub(super) fn thread_idx([width, height, _]: [u32; 3], thread: u32) -> [u32; 3] 
     [thread % width, thread / width % height, thread / width / height]
 }
 
-#[inline(always)]
-fn check_alignment(address: u64, width: usize) -> Result<(), Stop> {
-    if address & (width as u64 - 1) == 0 { Ok(()) } else { Err(misaligned(address, width)) }
-}
-
 #[cold]
 fn open_grouping(_: OpenGrouping) -> Stop {
     let detail = "a lane comes by this access twice in one iteration, so its requests cannot be told apart: run the loop \
                   around it through `steps`, `each` or `unroll!`, or mark the function it stands in `#[track_caller]`";
     Stop::new(Kind::OpenGrouping, detail.into())
-}
-
-#[cold]
-fn misaligned(address: u64, width: usize) -> Stop {
-    let offset = address & ((1 << OFFSET_BITS) - 1);
-    Stop::new(Kind::Misaligned, format!("an access of {width} bytes at byte {offset} is not aligned to its width"))
 }
 
 fn add(number: Number, a: u64, b: u64) -> u64 {

@@ -16,6 +16,12 @@ const PAGE: u64 = 1 << 16;
 
 type Page = Box<[AtomicU64]>;
 
+/// The offset of an address in its buffer.
+#[inline(always)]
+pub(super) fn offset_of(address: u64) -> u64 {
+    address & ((1 << OFFSET_BITS) - 1)
+}
+
 /// The buffers of a plan.
 pub(super) struct Memory {
     plan: Arc<Plan>,
@@ -42,6 +48,12 @@ impl Memory {
         (buffer as u64 + 1) << OFFSET_BITS
     }
 
+    /// The buffer that a resolved address lies in.
+    #[inline(always)]
+    pub(super) fn number(address: u64) -> usize {
+        (address >> OFFSET_BITS) as usize - 1
+    }
+
     /// The buffer that an address names; none for one that no kernel was given.
     pub(super) fn buffer_of(&self, address: u64) -> Option<usize> {
         let buffer = (address >> OFFSET_BITS).checked_sub(1)? as usize;
@@ -57,7 +69,7 @@ impl Memory {
             return None;
         }
         // At most 2^44 + 2^40 + 16: nothing overflows.
-        let offset = index * width + (base & ((1 << OFFSET_BITS) - 1));
+        let offset = index * width + offset_of(base);
         if offset + width > buffer.bytes {
             return None;
         }

@@ -2,7 +2,7 @@
 //!
 //! One concern a file: `block` schedules the threads of a block, `lane` is the machine that a thread's calls go to,
 //! `requests` puts the accesses of a warp together, [`coalesce`], [`banks`] and [`arch`] say what a request costs, `memory` and
-//! `shared` hold the data, and `shared` also the record that finds races. Blocks run in parallel; counts are sums, and
+//! `shared` hold the data, and `sanitizer` remembers who touched it. Blocks run in parallel; counts are sums, and
 //! what depends on the order of blocks (atomic additions) waits for its turn, so the results are the same on any number of
 //! threads.
 
@@ -14,6 +14,7 @@ mod finding;
 mod lane;
 mod memory;
 mod requests;
+mod sanitizer;
 mod shared;
 
 pub use arch::{Arch, Transactions};
@@ -24,9 +25,10 @@ use gpu::device::host::{Kernel, Space};
 use gpu::suite::{Counts, Operation, Plan};
 use lane::{Cost, Region};
 use memory::Memory;
+use sanitizer::{Look, Shadow};
 use std::collections::{BTreeMap, BTreeSet};
 use std::panic::Location;
-use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant};
@@ -45,12 +47,15 @@ pub struct Options {
     pub limits: Limits,
     /// The generation of GPUs whose transactions to count too.
     pub arch: Option<Arch>,
+    /// Whether to look for races and for loads of memory that nobody wrote. Bounds, alignment, barriers and shuffles are
+    /// checked in any case.
+    pub sanitize: bool,
 }
 
 impl Default for Options {
     fn default() -> Self {
         let threads = std::thread::available_parallelism().map_or(1, usize::from);
-        Self { threads, max_blocks: u64::MAX, limits: Limits::default(), arch: None }
+        Self { threads, max_blocks: u64::MAX, limits: Limits::default(), arch: None, sanitize: true }
     }
 }
 
@@ -96,7 +101,7 @@ pub struct Outcome {
     pub regions: BTreeMap<(String, Operation, u64), Counts>,
     /// Transactions, likewise.
     pub transactions: BTreeMap<(String, Operation, u64), Transactions>,
-    /// What the sanitizer found in the first block that has findings, the same on every run.
+    /// What was found in the first block that has findings, the same on every run.
     pub findings: Vec<Finding>,
     /// Which blocks ran.
     pub blocks: Blocks,
@@ -147,6 +152,11 @@ struct Job {
     words: Vec<u64>,
     plan: Arc<Plan>,
     memory: Memory,
+    look: Look,
+    /// For each buffer that the kernel may write, who touched it.
+    shadows: Vec<Option<Shadow>>,
+    /// Whether the sanitizer's first look calls for the second.
+    suspicious: AtomicBool,
     limits: Limits,
     arch: Option<Arch>,
     blocks: Blocks,
@@ -208,6 +218,32 @@ pub fn simulate(
     options: &Options,
     progress: &dyn Fn(u64, u64),
 ) -> Result<Outcome, crate::arguments::ArgumentError> {
+    let look = if options.sanitize { Look::First } else { Look::Away };
+    let (outcome, suspicious) = run(kernel, Arc::clone(&plan), options, look, progress)?;
+    if !suspicious {
+        return Ok(outcome);
+    }
+    drop(outcome);
+    let (outcome, _) = run(kernel, plan, &Options { threads: 1, ..options.clone() }, Look::Second, progress)?;
+    Ok(outcome)
+}
+
+/// Bytes of memory that simulating `kernel` on the whole grid of `plan` takes: the buffers, and what the sanitizer keeps of
+/// those that the kernel may write.
+pub fn memory_needed(kernel: &Kernel, plan: &Plan, options: &Options) -> u64 {
+    let buffers = plan.buffers.iter().map(gpu::suite::Buffer::bytes).sum::<u64>();
+    let shadows = if options.sanitize { sanitizer::shadow_bytes(kernel, plan) } else { 0 };
+    buffers.saturating_add(shadows)
+}
+
+/// Runs `kernel` once; says also whether the sanitizer wants a second look.
+fn run(
+    kernel: Kernel,
+    plan: Arc<Plan>,
+    options: &Options,
+    look: Look,
+    progress: &dyn Fn(u64, u64),
+) -> Result<(Outcome, bool), crate::arguments::ArgumentError> {
     let words = crate::arguments::words(&kernel, &plan, Memory::base)?;
     let blocks = Blocks::choose(plan.launch.block_count(), options.max_blocks);
     let workers = options.threads.max(1).min(usize::try_from(blocks.count()).unwrap_or(usize::MAX));
@@ -215,6 +251,9 @@ pub fn simulate(
         kernel,
         words,
         memory: Memory::new(Arc::clone(&plan)),
+        look,
+        shadows: sanitizer::shadows(&kernel, &plan),
+        suspicious: AtomicBool::new(false),
         plan,
         limits: options.limits,
         arch: options.arch,
@@ -246,20 +285,16 @@ pub fn simulate(
             Err(RecvTimeoutError::Timeout) => {
                 progress(job.done.load(Relaxed), blocks.count());
                 if let Some(finding) = watch.look(&job) {
-                    return Ok(Outcome {
-                        sites: Vec::new(),
-                        regions: BTreeMap::new(),
-                        transactions: BTreeMap::new(),
-                        findings: vec![finding],
-                        blocks,
-                        memory: None,
-                    });
+                    let (sites, findings) = (Vec::new(), vec![finding]);
+                    let (regions, transactions) = (BTreeMap::new(), BTreeMap::new());
+                    return Ok((Outcome { sites, regions, transactions, findings, blocks, memory: None }, false));
                 }
             }
         }
     }
     assert_eq!(parts.len(), workers, "a worker of the simulator panicked");
-    Ok(gather(job, parts))
+    let suspicious = job.suspicious.load(Relaxed);
+    Ok((gather(job, parts), suspicious))
 }
 
 /// What one worker counted, and what it found in which turn.
@@ -273,7 +308,9 @@ fn work(job: &Arc<Job>, worker: usize) -> Part {
     let mut findings = None;
     while findings.is_none() {
         let turn = job.next.fetch_add(1, SeqCst);
-        if turn >= job.blocks.count() || turn > job.faulty.load(SeqCst) {
+        if turn >= job.blocks.count() || turn > job.faulty.load(SeqCst) || job.suspicious.load(Relaxed) {
+            // A later block that has begun may wait for its turn.
+            job.turns.end(turn);
             break;
         }
         runner.run(job.blocks.get(turn), turn);
@@ -285,6 +322,7 @@ fn work(job: &Arc<Job>, worker: usize) -> Part {
         job.turns.end(turn);
         job.done.fetch_add(1, Relaxed);
     }
+    let findings = runner.context().finish(findings);
     let counts = runner.context().counts.drain().map(|((site, region), cost)| (site, region, cost)).collect();
     Part { counts, findings }
 }

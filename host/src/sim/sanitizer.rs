@@ -1,0 +1,161 @@
+//! The part of the sanitizer that remembers: races, and loads of memory that nobody wrote.
+//!
+//! Two accesses race when different threads make them, a byte is common to both, not both only read it or only add to it
+//! atomically, and nothing orders them. What orders accesses is in [`order`]: a block's barriers and, within a warp, `sync_warp`
+//! among the lanes of its mask. A shuffle exchanges registers and orders no memory, and nothing orders the blocks of a
+//! launch. Two stores of the same value race like any other: neither compiler nor GPU promises anything of them.
+//!
+//! The first look ([`filter`]) goes along with blocks that run in parallel. It is cheap, and may suspect too much. Once it
+//! does, the launch begins anew, block after block, under the second look ([`history`]), which is exact and names the
+//! accesses: so a report is the same on any number of threads, and only a suspicious kernel pays for it.
+
+mod filter;
+mod history;
+mod order;
+
+pub(super) use filter::Shadow;
+pub(super) use history::{Race, Uninitialized};
+pub(super) use order::Moment;
+
+use super::Job;
+use super::memory::{Memory, offset_of};
+use super::requests::Site;
+use filter::{GlobalWord, SharedShadow, SharedWord};
+use gpu::device::host::{Kernel, ParameterKind, Space};
+use gpu::suite::{Before, Buffer, Plan};
+use history::History;
+use order::Order;
+use std::sync::atomic::Ordering::Relaxed;
+
+/// How closely the sanitizer looks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Look {
+    /// At bounds, alignment, barriers and shuffles alone.
+    Away,
+    /// At every access, in case it is suspicious.
+    First,
+    /// At every access, to name those that are wrong.
+    Second,
+}
+
+/// Whether a kernel may write a buffer: what it only reads cannot race.
+fn is_written(kernel: &Kernel, buffer: &Buffer) -> bool {
+    kernel.parameters.contains(&(buffer.name, ParameterKind::GlobalMut))
+}
+
+/// Shadows of the buffers that a kernel may write.
+pub(super) fn shadows(kernel: &Kernel, plan: &Plan) -> Vec<Option<Shadow>> {
+    let shadow = |buffer| is_written(kernel, buffer).then(|| Shadow::new(buffer));
+    plan.buffers.iter().map(shadow).collect()
+}
+
+/// Bytes that the shadows take at most.
+pub(super) fn shadow_bytes(kernel: &Kernel, plan: &Plan) -> u64 {
+    let written = plan.buffers.iter().filter(|buffer| is_written(kernel, buffer));
+    written.map(|buffer| buffer.len.saturating_mul(Shadow::BYTES)).fold(0, u64::saturating_add)
+}
+
+/// What one worker remembers.
+pub(super) struct Sanitizer {
+    look: Look,
+    order: Order,
+    /// The moment of what the running thread does next, and the same as words of the filter.
+    now: Moment,
+    global_word: GlobalWord,
+    shared_word: SharedWord,
+    shared_shadow: SharedShadow,
+    shared: History,
+    global: History,
+}
+
+impl Sanitizer {
+    pub(super) fn new(look: Look, threads: usize) -> Self {
+        let order = Order::new(threads);
+        let now = order.now(0);
+        Self {
+            look,
+            order,
+            now,
+            global_word: GlobalWord::new(now),
+            shared_word: SharedWord::new(now),
+            shared_shadow: SharedShadow::new(),
+            shared: History::default(),
+            global: History::default(),
+        }
+    }
+
+    /// A block begins, the `turn`-th of the run.
+    pub(super) fn begin(&mut self, turn: u64) {
+        self.order.begin(turn);
+        self.shared.clear();
+    }
+
+    /// `thread` is the one that runs.
+    pub(super) fn select(&mut self, thread: usize) {
+        self.now = self.order.now(thread);
+        self.global_word = GlobalWord::new(self.now);
+        self.shared_word = SharedWord::new(self.now);
+    }
+
+    /// The lanes in `mask` of the warp that begins at thread `first` have met at a `sync_warp`.
+    pub(super) fn meet(&mut self, first: usize, mask: u32) {
+        self.order.meet(first, mask);
+    }
+
+    /// The whole block has met.
+    pub(super) fn pass_barrier(&mut self) {
+        self.order.pass_barrier();
+    }
+
+    /// Looks at an access of the running thread; returns what it races with.
+    #[inline(always)]
+    pub(super) fn look(&mut self, job: &Job, site: Site, address: u64) -> Option<Race> {
+        match self.look {
+            Look::Away => None,
+            Look::First => {
+                if self.suspects(job, site, address) {
+                    job.suspicious.store(true, Relaxed);
+                }
+                None
+            }
+            Look::Second => self.examine(job, site, address),
+        }
+    }
+
+    #[inline(always)]
+    fn suspects(&mut self, job: &Job, site: Site, address: u64) -> bool {
+        let (operation, width) = (site.operation(), site.width());
+        match site.space() {
+            Space::Constant => false,
+            Space::Shared => self.shared_shadow.touch(address, width, operation, self.shared_word, &self.order),
+            Space::Global => match &job.shadows[Memory::number(address)] {
+                Some(shadow) => shadow.touch(offset_of(address), width, operation, self.global_word),
+                None => false,
+            },
+        }
+    }
+
+    #[inline(never)]
+    fn examine(&mut self, job: &Job, site: Site, address: u64) -> Option<Race> {
+        match site.space() {
+            Space::Constant => None,
+            Space::Shared => self.shared.touch(address, site, self.now, &self.order, false),
+            Space::Global => {
+                let buffer = Memory::number(address);
+                job.shadows[buffer].as_ref()?;
+                let initialized = !matches!(job.plan.buffers[buffer].before, Before::Poison);
+                self.global.touch(address, site, self.now, &self.order, initialized)
+            }
+        }
+    }
+
+    /// The block's loads of shared memory that nobody wrote.
+    pub(super) fn uninitialized_shared(&mut self) -> Vec<Uninitialized> {
+        self.shared.take_uninitialized()
+    }
+
+    /// The loads of global memory that nobody wrote, in the order of the blocks.
+    pub(super) fn uninitialized_global(&mut self) -> Vec<Uninitialized> {
+        self.global.take_uninitialized()
+    }
+}

@@ -1,0 +1,250 @@
+//! The first look: a word or two for each cell of memory say who touched it. It misses nothing, and may suspect too much:
+//! where several threads share a word, in accesses narrower than a cell, and of lanes of a warp that share global memory.
+
+use super::order::{Moment, Order};
+use gpu::suite::{Before, Buffer, Operation};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+/// Bits of a thread's number, and of what stands in its place for several.
+const THREAD_BITS: u32 = 11;
+const THREADS: u64 = (1 << THREAD_BITS) - 1;
+
+/// The cells of a buffer that a kernel may write, one for each element, made page by page.
+pub(in crate::sim) struct Shadow {
+    /// Bytes of an element, as a power of two.
+    shift: u32,
+    initialized: bool,
+    pages: Box<[OnceLock<Box<[GlobalCell]>>]>,
+}
+
+/// Cells of a page: a multiple of those that one access touches.
+const PAGE: u64 = 1 << 12;
+
+impl Shadow {
+    /// Bytes it takes for each element of the buffer.
+    pub(super) const BYTES: u64 = size_of::<GlobalCell>() as u64;
+
+    /// Nobody has touched the buffer.
+    pub(super) fn new(buffer: &Buffer) -> Self {
+        let pages = (0..buffer.len.div_ceil(PAGE)).map(|_| OnceLock::new()).collect();
+        let initialized = !matches!(buffer.before, Before::Poison);
+        Self { shift: buffer.element.size().trailing_zeros(), initialized, pages }
+    }
+
+    /// Enters an access of `width` bytes at `offset` by the thread that is at `now`; says whether it is suspicious.
+    #[inline(always)]
+    pub(super) fn touch(&self, offset: u64, width: u64, operation: Operation, now: GlobalWord) -> bool {
+        let (first, cells) = (offset >> self.shift, width >> self.shift);
+        let page =
+            self.pages[(first / PAGE) as usize].get_or_init(|| (0..PAGE).map(|_| GlobalCell::default()).collect());
+        let first = (first % PAGE) as usize;
+        let touch = |cell: &GlobalCell| cell.touch(operation, now, self.initialized);
+        match cells {
+            0 => touch(&page[first]) | true,
+            1 => touch(&page[first]),
+            _ => page[first..first + cells as usize].iter().fold(false, |suspicious, cell| touch(cell) | suspicious),
+        }
+    }
+}
+
+/// Who touched an element of a buffer: the turn of the block (from 1; a word of 0 stands for nobody), the low bits of the
+/// interval between barriers, the thread, what was done up to the last barrier, and what since.
+#[derive(Default)]
+struct GlobalCell(AtomicU64);
+
+/// A moment, in the places that it has in a [`GlobalCell`].
+#[derive(Clone, Copy)]
+pub(super) struct GlobalWord(u64);
+
+const KINDS: u32 = 3;
+const THREAD: u32 = 2 * KINDS;
+const INTERVAL: u32 = THREAD + THREAD_BITS;
+const TURN: u32 = 32;
+
+/// In a turn's place: several blocks.
+const BLOCKS: u64 = (u32::MAX as u64) << TURN;
+
+/// Stores and atomics.
+const WRITES: u64 = 1 << Operation::Store as u64 | 1 << Operation::Atomic as u64;
+
+impl GlobalWord {
+    pub(super) fn new(now: Moment) -> Self {
+        let turn = now.turn % u64::from(u32::MAX - 1) + 1;
+        let interval = u64::from(now.interval) & ((1 << (TURN - INTERVAL)) - 1);
+        Self(turn << TURN | interval << INTERVAL | u64::from(now.thread) << THREAD)
+    }
+}
+
+impl GlobalCell {
+    /// Enters an access; says whether it may be one end of a race or, unless the memory is `initialized`, a load of what
+    /// nobody wrote.
+    #[inline(always)]
+    fn touch(&self, operation: Operation, now: GlobalWord, initialized: bool) -> bool {
+        let mut before = self.0.load(Relaxed);
+        loop {
+            let (after, races) = enter(before, operation, now);
+            let uninitialized =
+                !initialized && operation == Operation::Load && (before | before >> KINDS) & WRITES == 0;
+            // Blocks run at the same time: each access sees every earlier one, or is seen by it.
+            match before == after {
+                true => return races || uninitialized,
+                false => match self.0.compare_exchange_weak(before, after, Relaxed, Relaxed) {
+                    Ok(_) => return races || uninitialized,
+                    Err(changed) => before = changed,
+                },
+            }
+        }
+    }
+}
+
+/// What a cell holds after an access, and whether the access may race with one before it.
+#[inline(always)]
+fn enter(before: u64, operation: Operation, GlobalWord(now): GlobalWord) -> (u64, bool) {
+    let kind = 1 << operation as u64;
+    if before == 0 {
+        return (now | kind, false);
+    }
+    let (recent, all) = (before & ((1 << KINDS) - 1), (before | before >> KINDS) & ((1 << KINDS) - 1));
+    let conflict = |kinds: u64| match operation {
+        Operation::Load => kinds & WRITES != 0,
+        Operation::Store => kinds != 0,
+        Operation::Atomic => kinds & !(1 << Operation::Atomic as u64) != 0,
+    };
+    let difference = before ^ now;
+    if difference >> TURN != 0 {
+        (BLOCKS | all | kind, conflict(all))
+    } else if difference >> INTERVAL != 0 {
+        (now | all << KINDS | kind, false)
+    } else if difference >> THREAD != 0 {
+        (before | THREADS << THREAD | kind, conflict(recent))
+    } else {
+        (before | kind, false)
+    }
+}
+
+/// The cells of a block's shared memory: words, until the first narrower access makes them as narrow.
+pub(super) struct SharedShadow {
+    shift: u32,
+    cells: Vec<SharedCell>,
+}
+
+impl SharedShadow {
+    pub(super) fn new() -> Self {
+        Self { shift: 2, cells: Vec::new() }
+    }
+
+    /// Enters an access of `width` bytes at `offset` by the thread that is at `now`; says whether it is suspicious.
+    #[inline(always)]
+    pub(super) fn touch(
+        &mut self,
+        offset: u64,
+        width: u64,
+        operation: Operation,
+        now: SharedWord,
+        order: &Order,
+    ) -> bool {
+        let mut end = (offset + width) >> self.shift;
+        if width < 1 << self.shift || end as usize > self.cells.len() {
+            self.make_room(offset, width);
+            end = (offset + width) >> self.shift;
+        }
+        let cells = &mut self.cells[(offset >> self.shift) as usize..end as usize];
+        cells.iter_mut().fold(false, |suspicious, cell| cell.touch(operation, now, order) | suspicious)
+    }
+
+    #[cold]
+    fn make_room(&mut self, offset: u64, width: u64) {
+        if width < 1 << self.shift {
+            let parts = (1 << self.shift) / width as usize;
+            self.cells = self.cells.iter().flat_map(|cell| std::iter::repeat_n(*cell, parts)).collect();
+            self.shift = width.trailing_zeros();
+        }
+        let end = ((offset + width) >> self.shift) as usize;
+        self.cells.resize(self.cells.len().max(end), SharedCell::default());
+    }
+}
+
+/// Who touched a cell of shared memory last, by reading and by writing.
+#[derive(Clone, Copy, Default)]
+struct SharedCell {
+    load: SharedWord,
+    store: SharedWord,
+}
+
+/// A moment in one word: the interval between barriers (from 1, so that 0 lies before all), the meetings of the thread
+/// in it, and the thread. Where threads share a word, the thread's place says how far apart they are.
+#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct SharedWord(u64);
+
+const MEETINGS: u32 = THREAD_BITS;
+const MEETINGS_BITS: u32 = 32 - THREAD_BITS;
+
+/// In a thread's place: several threads of one warp, whose number is added.
+const ONE_WARP: u64 = 1024;
+/// In a thread's place: threads of several warps.
+const WARPS: u64 = THREADS;
+
+impl SharedWord {
+    pub(super) fn new(now: Moment) -> Self {
+        let meetings = u64::from(now.meetings.min((1 << MEETINGS_BITS) - 1));
+        Self(u64::from(now.interval) << 32 | meetings << MEETINGS | u64::from(now.thread))
+    }
+
+    fn interval(self) -> u32 {
+        (self.0 >> 32) as u32
+    }
+
+    fn thread(self) -> u64 {
+        self.0 & THREADS
+    }
+
+    /// Whether an access at this moment may be unordered with one by the thread at `now`.
+    #[inline(always)]
+    fn may_race(self, now: Self, order: &Order) -> bool {
+        self.interval() == now.interval() && self.thread() != now.thread() && self.may_race_in_warp(now, order)
+    }
+
+    #[inline(never)]
+    fn may_race_in_warp(self, now: Self, order: &Order) -> bool {
+        let (thread, own) = (self.thread(), now.thread());
+        let meetings = (self.0 >> MEETINGS) as u32 & ((1 << MEETINGS_BITS) - 1);
+        let known = meetings < (1 << MEETINGS_BITS) - 1;
+        let follows = |other| known && order.follows(own as u32, other as u32, meetings);
+        match thread.checked_sub(ONE_WARP) {
+            None => thread / 32 != own / 32 || !follows(thread),
+            Some(warp) => warp != own / 32 || !(0..32).all(|lane| lane == own % 32 || follows(lane)),
+        }
+    }
+
+    /// A word for both an access at this moment and one at `now`: the later alone where it is ordered behind the other.
+    #[inline(always)]
+    fn join(self, now: Self, order: &Order) -> Self {
+        if !self.may_race(now, order) {
+            return now;
+        }
+        let (thread, own) = (self.thread(), now.thread());
+        let warp = if thread < ONE_WARP { thread / 32 } else { thread - ONE_WARP };
+        if warp == own / 32 {
+            // The later of the two, so that whoever follows it follows both.
+            Self((self.max(now).0 & !THREADS) | (ONE_WARP + warp))
+        } else {
+            Self(now.0 | WARPS)
+        }
+    }
+}
+
+impl SharedCell {
+    /// Enters an access; says whether it may be one end of a race, or a load of what nobody wrote.
+    #[inline(always)]
+    fn touch(&mut self, operation: Operation, now: SharedWord, order: &Order) -> bool {
+        let Self { load, store } = *self;
+        if operation == Operation::Load {
+            self.load = load.join(now, order);
+            store.may_race(now, order) || store.interval() < order.first_interval()
+        } else {
+            self.store = now;
+            store.may_race(now, order) || load.may_race(now, order)
+        }
+    }
+}
