@@ -95,20 +95,23 @@ pub trait Machine: Sync {
     /// The lane's number in its warp.
     fn lane_id(&self) -> u32;
 
-    /// Carries out an access to element `index` from `base` on, a simulated address or an offset in shared memory: a load fills
-    /// `value`, a store reads it, an atomic addition replaces the addend by the old value.
+    /// Carries out an access to element `index` from `base` on, a simulated address: a load fills `value`, a
+    /// store reads it, an atomic addition replaces the addend by the old value.
     ///
     /// # Safety
     /// `value` points to `access.width()` bytes, aligned to as many.
     unsafe fn access(&self, access: Access, base: u64, index: u64, value: *mut u8, at: &'static Location<'static>);
 
-    /// The byte offset of the block's static shared array `name`.
+    /// The address `bytes` bytes behind `base`, which stays in the same buffer or shared array: past its end if need be.
+    fn advance(&self, space: Space, base: u64, bytes: u64) -> u64;
+
+    /// The address of the block's static shared array `name`.
     fn shared_array(&self, name: &'static str, bytes: usize, at: &'static Location<'static>) -> u32;
 
     /// The simulated address of the kernel's constant array `name`, of `bytes` bytes.
     fn constant_array(&self, name: &'static str, bytes: usize, at: &'static Location<'static>) -> u64;
 
-    /// The byte offset of the block's dynamic shared memory.
+    /// The address of the block's dynamic shared memory.
     fn dynamic_shared(&self) -> u32;
 
     /// Waits for the block.
@@ -176,6 +179,14 @@ pub(super) unsafe fn shared_store<T: Value>(address: u32, index: u32, value: T) 
 #[track_caller]
 pub(super) unsafe fn constant_load<T: Value>(base: u64, index: u32) -> T {
     load(Space::Constant, Op::Load(Cache::All), base, index.into())
+}
+
+pub(super) fn global_element<T>(base: u64, index: usize) -> u64 {
+    machine().advance(Space::Global, base, (index as u64).saturating_mul(size_of::<T>() as u64))
+}
+
+pub(super) fn shared_element<T>(address: u32, index: u32) -> u32 {
+    machine().advance(Space::Shared, address.into(), u64::from(index) * size_of::<T>() as u64) as u32
 }
 
 #[inline]

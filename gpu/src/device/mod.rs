@@ -47,21 +47,25 @@ pub use backend::{constant, constant_array, entry, shared, shared_array};
 
 /// What a kernel file uses: `use crate::device::prelude::*;`.
 pub mod prelude {
+    pub(crate) use super::family;
     pub use super::{
         Constant, F32x2, F32x4, Global, GlobalMut, Shared, at, clock, constant, device, dynamic_shared, each, f16, fma,
-        kernel, shared, steps, sync_threads, sync_warp, thread, unroll, warp,
+        host_only, kernel, shared, steps, sync_threads, sync_warp, thread, unroll, warp,
     };
-    pub(crate) use super::{family, host_only};
 }
 
 /// Keeps items for the host: on a GPU they do not exist.
 #[cfg(not(target_os = "cuda"))]
-macro_rules! host_only { ($($item:item)*) => { $($item)* } }
+#[macro_export]
+#[doc(hidden)]
+macro_rules! __host_only { ($($item:item)*) => { $($item)* } }
 #[cfg(target_os = "cuda")]
-macro_rules! host_only {
+#[macro_export]
+#[doc(hidden)]
+macro_rules! __host_only {
     ($($item:item)*) => {};
 }
-pub(crate) use host_only;
+pub use __host_only as host_only;
 
 /// A family's entry: ordinary items, with the vocabulary of `suite` in scope, that exist on the host alone.
 #[cfg(not(target_os = "cuda"))]
@@ -237,6 +241,12 @@ impl<T: Value> Global<T> {
         unsafe { backend::global_load(self.0, index, Cache::NonCoherent) }
     }
 
+    /// The same memory from element `index` on: C's `p + index`.
+    #[inline(always)]
+    pub fn starting_at(self, index: usize) -> Self {
+        Self(backend::global_element::<T>(self.0, index), PhantomData)
+    }
+
     /// The same memory as elements of another type: `f32` as [`F32x4`], for 16 bytes an access.
     #[inline(always)]
     pub const fn cast<U: Value>(self) -> Global<U> {
@@ -271,6 +281,12 @@ impl<T: Value> GlobalMut<T> {
     {
         // SAFETY: the caller's promise.
         unsafe { backend::global_atomic_add(self.0, index, value) }
+    }
+
+    /// The same memory from element `index` on: C's `p + index`.
+    #[inline(always)]
+    pub fn starting_at(self, index: usize) -> Self {
+        Self(backend::global_element::<T>(self.0, index), PhantomData)
     }
 
     /// The same memory as elements of another type: `f32` as [`F32x4`], for 16 bytes an access.
@@ -308,6 +324,12 @@ impl<T: Value, const N: usize> Shared<T, N> {
     pub unsafe fn store(self, index: u32, value: T) {
         // SAFETY: the caller's promise.
         unsafe { backend::shared_store(self.0, index, value) }
+    }
+
+    /// The same memory from element `index` on.
+    #[inline(always)]
+    pub fn starting_at(self, index: u32) -> Shared<T, 0> {
+        Shared(backend::shared_element::<T>(self.0, index), PhantomData)
     }
 
     /// The same memory as elements of another type; the caller minds the alignment and the length.

@@ -112,33 +112,33 @@ macro_rules! store {
 }
 
 #[inline(always)]
-fn element<T>(base: u64, index: usize) -> u64 {
+pub(super) fn global_element<T>(base: u64, index: usize) -> u64 {
     base + index as u64 * size_of::<T>() as u64
 }
 
 #[inline(always)]
-fn shared_element<T>(address: u32, index: u32) -> u32 {
+pub(super) fn shared_element<T>(address: u32, index: u32) -> u32 {
     address + index * size_of::<T>() as u32
 }
 
 #[inline(always)]
 pub(super) unsafe fn global_load<T: Value>(base: u64, index: usize, cache: Cache) -> T {
     match cache {
-        Cache::All => load!(T, "ld.global", reg64, element::<T>(base, index)),
-        Cache::Global => load!(T, "ld.global.cg", reg64, element::<T>(base, index)),
-        Cache::NonCoherent => load!(T, "ld.global.nc", reg64, element::<T>(base, index)),
-        Cache::Streaming => load!(T, "ld.global.cs", reg64, element::<T>(base, index)),
+        Cache::All => load!(T, "ld.global", reg64, global_element::<T>(base, index)),
+        Cache::Global => load!(T, "ld.global.cg", reg64, global_element::<T>(base, index)),
+        Cache::NonCoherent => load!(T, "ld.global.nc", reg64, global_element::<T>(base, index)),
+        Cache::Streaming => load!(T, "ld.global.cs", reg64, global_element::<T>(base, index)),
     }
 }
 
 #[inline(always)]
 pub(super) unsafe fn global_store<T: Value>(base: u64, index: usize, value: T) {
-    store!(T, "st.global", reg64, element::<T>(base, index), value);
+    store!(T, "st.global", reg64, global_element::<T>(base, index), value);
 }
 
 #[inline(always)]
 pub(super) unsafe fn constant_load<T: Value>(base: u64, index: u32) -> T {
-    load!(T, "ld.const", reg64, element::<T>(base, index as usize))
+    load!(T, "ld.const", reg64, global_element::<T>(base, index as usize))
 }
 
 #[inline(always)]
@@ -176,7 +176,7 @@ atomic_add!(u32: "u32" reg32 i32: "u32" reg32 u64: "u64" reg64 f32: "f32" reg32)
 #[inline(always)]
 pub(super) unsafe fn global_atomic_add<T: AtomicAddBackend>(base: u64, index: usize, value: T) -> T {
     // SAFETY: the caller's promise.
-    unsafe { T::atomic_add(element::<T>(base, index), value) }
+    unsafe { T::atomic_add(global_element::<T>(base, index), value) }
 }
 
 unsafe extern "C" {

@@ -34,9 +34,9 @@ pub enum Kind {
     OutOfBounds,
     /// An access that is not aligned to its width.
     Misaligned,
-    /// A read of shared memory that nobody wrote.
+    /// A read of memory that nobody wrote: shared memory, or an output.
     Uninitialized,
-    /// Two accesses of different threads to the same shared memory, one of them a write, with no barrier between.
+    /// Two accesses of different threads to the same memory, one of them a write, with nothing to order them.
     Race,
     /// A block's barrier that some of its threads do not reach, or that they reach at different places.
     DivergentBarrier,

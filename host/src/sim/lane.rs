@@ -9,7 +9,7 @@ use super::finding::{Finding, Kind, Position, triple};
 use super::memory::{Element, Memory, OFFSET_BITS, offset_of};
 use super::requests::{OpenGrouping, Request, Requests, Site};
 use super::sanitizer::{Race, Sanitizer, Uninitialized};
-use super::shared::SharedMemory;
+use super::shared::{self, SharedMemory};
 use super::{Job, Pulse, Transactions, coalesce};
 use corosensei::Yielder;
 use gpu::device::host::{self, Access, Coordinate, Machine, Number, Op, Space};
@@ -465,7 +465,8 @@ impl Context {
             }
             (Space::Global | Space::Constant, Some(buffer)) => {
                 let buffer = &self.job.plan.buffers[buffer];
-                let start = u128::from(index) * u128::from(width) + u128::from(offset_of(base));
+                // An index below zero has wrapped.
+                let start = i128::from(index.cast_signed()) * i128::from(width) + i128::from(offset_of(base));
                 format!("{width} bytes at byte {start} of `{}`, which has {}", buffer.name, buffer.bytes())
             }
         };
@@ -521,13 +522,14 @@ impl Context {
 
     fn uninitialized(&self, load: &Uninitialized) -> Finding {
         let (name, offset) = self.name(load.site.space(), load.address);
+        let verb = verb(load.site);
         Finding {
             kind: Kind::Uninitialized,
             at: Some(load.site.at().into()),
             other: None,
             block: self.block_of(load.moment.turn),
             thread: self.thread_idx(load.moment.thread as usize),
-            detail: format!("a thread reads byte {offset} of `{name}`, which no thread has written"),
+            detail: format!("a thread {verb} byte {offset} of `{name}`, which no thread has written"),
         }
     }
 
@@ -691,6 +693,12 @@ impl Machine for Simulator {
     #[inline]
     unsafe fn access(&self, access: Access, base: u64, index: u64, value: *mut u8, at: &'static Location<'static>) {
         step(Some(at), |block| block.access(access, base, index, value, at));
+    }
+
+    fn advance(&self, space: Space, base: u64, bytes: u64) -> u64 {
+        let bits = if space == Space::Shared { shared::OFFSET_BITS } else { OFFSET_BITS };
+        let last = (1 << bits) - 1;
+        base & !last | (base & last).saturating_add(bytes).min(last)
     }
 
     fn shared_array(&self, name: &'static str, bytes: usize, at: &'static Location<'static>) -> u32 {

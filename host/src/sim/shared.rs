@@ -11,7 +11,7 @@ const STATIC_LIMIT: u32 = 48 << 10;
 const DYNAMIC: u32 = 64 << 10;
 
 /// Bits of an address that hold the offset; the rest holds the array's number.
-const OFFSET_BITS: u32 = 20;
+pub(super) const OFFSET_BITS: u32 = 20;
 
 /// A static array, or the dynamic one.
 struct Array {
@@ -94,7 +94,9 @@ impl SharedMemory {
         if *bytes == 0 {
             return "dynamic shared memory, of which the launch gives the block none".into();
         }
-        format!("{width} bytes at byte {} of `{name}`, which has {bytes}", start + index * width)
+        // An index has 32 bits, and one below zero has wrapped.
+        let start = start.cast_signed() + i64::from(index as u32 as i32) * width.cast_signed();
+        format!("{width} bytes at byte {start} of `{name}`, which has {bytes}")
     }
 
     /// The name of the array that a place lies in, and the offset within it.

@@ -85,7 +85,7 @@ impl GlobalCell {
         loop {
             let (after, races) = enter(before, operation, now);
             let uninitialized =
-                !initialized && operation == Operation::Load && (before | before >> KINDS) & WRITES == 0;
+                !initialized && operation != Operation::Store && (before | before >> KINDS) & WRITES == 0;
             // Blocks run at the same time: each access sees every earlier one, or is seen by it.
             match before == after {
                 true => return races || uninitialized,

@@ -17,7 +17,7 @@ pub(in crate::sim) struct Touch {
 /// The bytes of a line.
 const LINE: u64 = 16;
 
-/// Loads of what nobody had written that are kept of a launch. If all of them turn out to be races, those are reported.
+/// Reads of what nobody had written that are kept of a launch. If all of them turn out to be races, those are reported.
 const EARLY: usize = 256;
 
 /// Who touched what.
@@ -32,7 +32,7 @@ pub(super) struct History {
 #[derive(Default)]
 struct Line(Vec<Touch>);
 
-/// A load of bytes that nobody had written.
+/// A load, or an atomic, of bytes that nobody had written.
 #[derive(Clone, Copy)]
 struct Early {
     line: u64,
@@ -45,7 +45,7 @@ pub(in crate::sim) struct Race {
     pub(in crate::sim) address: u64,
 }
 
-/// A load of a byte that nobody has written.
+/// A load, or an atomic, of a byte that nobody has written.
 pub(in crate::sim) struct Uninitialized {
     pub(in crate::sim) moment: Moment,
     pub(in crate::sim) site: Site,
@@ -68,7 +68,7 @@ impl History {
         let touches = self.lines.entry(line).or_default();
         touches.forget(moment);
         let unwritten = bytes & !touches.written();
-        if site.operation() == Operation::Load && !initialized && unwritten != 0 && self.early.len() < EARLY {
+        if site.operation() != Operation::Store && !initialized && unwritten != 0 && self.early.len() < EARLY {
             self.early.push(Early { line, touch: Touch { bytes: unwritten, ..touch } });
         }
         let race = touches.race(&touch, order);
@@ -78,7 +78,7 @@ impl History {
         Some(Race { earlier, address: line * LINE + u64::from(common.trailing_zeros()) })
     }
 
-    /// The loads so far of what nobody wrote. A write that is not ordered behind the load makes it a race instead.
+    /// The reads so far of what nobody wrote. A write that is not ordered behind the read makes it a race instead.
     pub(super) fn take_uninitialized(&mut self) -> Vec<Uninitialized> {
         let left = |Early { line, touch }| {
             let bytes = touch.bytes & !self.raced.get(&line).copied().unwrap_or_default();
