@@ -1,0 +1,91 @@
+//! The sanitizer against the corpus: every planted bug is reported in full, the same bytes on any number of threads, and no
+//! twin is.
+
+use busload::sim::{Limits, Options};
+use busload_tests::{checked, on_threads, root, simulate};
+use corpus::{Bug, Class, bugs};
+use gpu::suite::{Kernel, Plan};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+fn options(threads: usize) -> Options {
+    Options { limits: Limits { calls: 1 << 14, barriers: 1 << 8, ..Limits::default() }, ..on_threads(threads) }
+}
+
+fn plan(bug: &Bug) -> Arc<Plan> {
+    Arc::new((bug.plan)().expect("a small plan"))
+}
+
+fn report(kernel: Kernel, plan: &Arc<Plan>, options: &Options) -> String {
+    let outcome = simulate(kernel, plan, options);
+    outcome.findings.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
+}
+
+/// A bug's report with the positions that its marks stand for.
+fn expected(Bug { kernel, report, .. }: &Bug) -> String {
+    let path = kernel.file;
+    let text = std::fs::read_to_string(root().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"));
+    let lines = text.lines().zip(1..).skip(kernel.line as usize);
+    let body = lines.take_while(|(line, _)| *line != "#[kernel]");
+    let mut report = report.replace("{kernel}", &format!("{path}:{}:1", kernel.line));
+    for (line, number) in body {
+        let Some((mark, token)) = line.rsplit_once("// ").and_then(|(_, mark)| mark.split_once(": ")) else { continue };
+        let column = line.find(&format!("{token}(")).unwrap_or_else(|| panic!("{path}:{number}: no {token}")) + 1;
+        report = report.replace(&format!("{{{mark}}}"), &format!("{path}:{number}:{column}"));
+    }
+    assert!(!report.contains('{'), "{}: a mark is missing: {report}", kernel.name);
+    report
+}
+
+#[test]
+fn every_planted_bug_is_reported_in_full() {
+    let wrong: Vec<_> = bugs()
+        .map(|bug| (bug.kernel.name, report(bug.kernel, &plan(bug), &options(2)), expected(bug)))
+        .filter(|(_, reported, expected)| reported != expected)
+        .map(|(name, reported, expected)| format!("{name}\n  reported {reported}\n  expected {expected}"))
+        .collect();
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn no_twin_is_reported_and_each_gives_its_reference() {
+    for bug in bugs() {
+        checked(bug.twin, &plan(bug), &options(2));
+    }
+}
+
+#[test]
+fn reports_are_the_same_bytes_on_any_number_of_threads_and_every_time() {
+    for bug in bugs() {
+        let plan = plan(bug);
+        let first = report(bug.kernel, &plan, &options(1));
+        for threads in [1, 2, 2, 2, 5, 5, 5] {
+            assert_eq!(report(bug.kernel, &plan, &options(threads)), first, "{} on {threads}", bug.kernel.name);
+        }
+    }
+}
+
+#[test]
+fn without_the_sanitizer_memory_is_still_safe_and_races_go_unseen() {
+    let remembered = [Class::GlobalRace, Class::SharedRace, Class::MissingBarrier]
+        .into_iter()
+        .chain([Class::UninitializedGlobal, Class::UninitializedShared]);
+    let remembered: BTreeSet<_> = remembered.collect();
+    for bug in bugs() {
+        let reported = report(bug.kernel, &plan(bug), &Options { sanitize: false, ..options(2) });
+        let expected = if remembered.contains(&bug.class) { String::new() } else { expected(bug) };
+        assert_eq!(reported, expected, "{}", bug.kernel.name);
+    }
+}
+
+#[test]
+fn there_are_at_least_four_bugs_of_every_class_and_no_kernel_stands_twice() {
+    let mut classes = BTreeMap::from(Class::ALL.map(|class| (class, 0)));
+    let mut names = BTreeSet::new();
+    for bug in bugs() {
+        *classes.entry(bug.class).or_default() += 1;
+        assert_eq!(bug.twin.name, format!("{}_twin", bug.kernel.name));
+        assert!(names.insert(bug.kernel.name), "{} is listed twice", bug.kernel.name);
+    }
+    assert!(classes.values().all(|bugs| *bugs >= 4), "{classes:#?}");
+}
