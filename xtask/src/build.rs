@@ -100,7 +100,7 @@ pub(crate) fn output(command: &mut Command) -> Result<String> {
 /// The PTX of the sources as they are, with its header.
 pub(crate) fn build(target: &Target) -> Result<String> {
     let (compiler, flags, ptx) = match &target.backend {
-        Backend::Llvm => llvm(&target.arch)?,
+        Backend::Llvm => llvm("busload-gpu", lines::KERNELS, &target.arch)?,
         Backend::Nvvm { toolchain, checkout } => rust_cuda::build(toolchain, checkout.as_deref(), &target.arch)?,
     };
     let line_table = match &target.backend {
@@ -119,8 +119,8 @@ pub(crate) fn build(target: &Target) -> Result<String> {
     ))
 }
 
-/// Compiler, flags, and the PTX by rustc's own back end.
-fn llvm(arch: &str) -> Result<(String, String, String)> {
+/// Compiler, flags, and the PTX of a package's kernels, whose files are under `folder`, by rustc's own back end.
+pub(crate) fn llvm(package: &str, folder: &str, arch: &str) -> Result<(String, String, String)> {
     if !has_rust_src() {
         return Err(Usage(anyhow::anyhow!("{RUST_SRC}; or build with `--backend nvvm`")).into());
     }
@@ -130,21 +130,12 @@ fn llvm(arch: &str) -> Result<(String, String, String)> {
         "-C target-cpu={arch} -C panic=immediate-abort -C llvm-args=-unroll-threshold=1500 \
          -C debuginfo=line-directives-only -C collapse-macro-debuginfo=yes -Z unstable-options -Z verbose-asm"
     );
-    let folder = crate::root().join("target/ptx/llvm");
-    let file = folder.join(format!("busload_{arch}.s"));
+    let target = crate::root().join("target/ptx/llvm");
+    let file = target.join(format!("{package}_{arch}.s"));
     let mut cargo = Command::new("cargo");
-    cargo.args([
-        "rustc",
-        "--quiet",
-        "--package",
-        "busload-gpu",
-        "--lib",
-        "--release",
-        "--target",
-        "nvptx64-nvidia-cuda",
-    ]);
-    cargo.args(["-Zbuild-std=core", "--config", "profile.release.debug=false", "--target-dir"]).arg(&folder);
-    cargo.args(["--config", "profile.release.package.busload-gpu.codegen-units=1"]);
+    cargo.args(["rustc", "--quiet", "--package", package, "--lib", "--release", "--target", "nvptx64-nvidia-cuda"]);
+    cargo.args(["-Zbuild-std=core", "--config", "profile.release.debug=false", "--target-dir"]).arg(&target);
+    cargo.arg("--config").arg(format!("profile.release.package.{package}.codegen-units=1"));
     cargo.args(["--config", "profile.release.package.busload-gpu.overflow-checks=false", "--"]);
     cargo.arg(format!("--emit=asm={}", file.display())).args(flags.split(' '));
     // The pinned stable compiler has everything that is needed; none of it is stable for this target yet.
@@ -152,7 +143,7 @@ fn llvm(arch: &str) -> Result<(String, String, String)> {
     ensure!(cargo.status().context("running cargo")?.success(), "the kernels do not compile for the GPU");
     let ptx = std::fs::read_to_string(&file).with_context(|| file.display().to_string())?;
     let compiler = output(Command::new("rustc").arg("--version"))?.trim().to_owned();
-    Ok((compiler, flags, lines::of_kernels(&ptx)?))
+    Ok((compiler, flags, lines::of_kernels(&ptx, folder)?))
 }
 
 /// What is wrong with a build: accesses that should not be there, and kernels too many or too few.

@@ -12,12 +12,12 @@
 use anyhow::{Result, ensure};
 use std::fmt::Write;
 
-/// Where the kernels' files are.
+/// Where the suite's kernels are.
 pub(crate) const KERNELS: &str = "gpu/src/kernels/";
 
-/// The compiler's PTX with the kernels' positions, and without comments and what only a debugger reads. An instruction
+/// The compiler's PTX with the positions of kernels whose files are under `folder`, and without comments and what only a debugger reads. An instruction
 /// that belongs to no line of a kernel goes with the one before it.
-pub(crate) fn of_kernels(ptx: &str) -> Result<String> {
+pub(crate) fn of_kernels(ptx: &str, folder: &str) -> Result<String> {
     let mut out = String::new();
     let mut files = Vec::new();
     let mut last = None;
@@ -25,7 +25,7 @@ pub(crate) fn of_kernels(ptx: &str) -> Result<String> {
         let (code, comment) = line.split_once("//").unwrap_or((line, ""));
         match code.split_whitespace().next().unwrap_or_default() {
             ".loc" => {
-                let Some((file, line, column)) = in_kernels(comment) else { continue };
+                let Some((file, line, column)) = in_kernels(comment, folder) else { continue };
                 let known = files.iter().position(|known| *known == file);
                 let index = known.unwrap_or_else(|| {
                     files.push(file);
@@ -49,7 +49,7 @@ pub(crate) fn of_kernels(ptx: &str) -> Result<String> {
             }
         }
     }
-    ensure!(!files.is_empty(), "the compiler's PTX names no line under {KERNELS}: no line table can be made from it");
+    ensure!(!files.is_empty(), "the compiler's PTX names no line under {folder}: no line table can be made from it");
     for (i, file) in files.iter().enumerate() {
         writeln!(out, "\t.file\t{} \"{file}\"", i + 1)?;
     }
@@ -58,8 +58,8 @@ pub(crate) fn of_kernels(ptx: &str) -> Result<String> {
 
 /// File, line and column of the innermost of these calls that stands in a kernel's file; none if the instruction
 /// belongs to several lines, which the compiler writes as line 0.
-fn in_kernels(calls: &str) -> Option<(&str, u32, u32)> {
-    let mut parts = calls.split([' ', ']']).find(|call| call.starts_with(KERNELS))?.split(':');
+fn in_kernels<'a>(calls: &'a str, folder: &str) -> Option<(&'a str, u32, u32)> {
+    let mut parts = calls.split([' ', ']']).find(|call| call.starts_with(folder))?.split(':');
     let (file, line) = (parts.next()?, parts.next()?.parse().ok()?);
     // A column of 0 is left out.
     let column = parts.next().map_or(Ok(0), str::parse).ok()?;
@@ -127,12 +127,12 @@ $L__BB1_2:
 \t.file\t1 \"gpu/src/kernels/copy.rs\"
 \t.file\t2 \"gpu/src/kernels/b.rs\"
 ";
-        assert_eq!(of_kernels(ptx).expect("it has lines"), expected);
+        assert_eq!(of_kernels(ptx, KERNELS).expect("it has lines"), expected);
     }
 
     #[test]
     fn ptx_without_lines_is_refused() {
-        let error = of_kernels("\t.loc\t1 55 0\n\tret;\n").expect_err("it has no comment");
+        let error = of_kernels("\t.loc\t1 55 0\n\tret;\n", KERNELS).expect_err("it has no comment");
         assert!(error.to_string().contains("gpu/src/kernels/"), "{error}");
     }
 }

@@ -1,10 +1,11 @@
 //! `cargo xtask`: the commands of `busload`, and those that need the sources.
 //!
 //! `build` makes the PTX and knows whether the committed one is stale, `lines` gives it a line table, `rust_cuda`
-//! drives rust-cuda's toolchain, `check` is what CI runs.
+//! drives rust-cuda's toolchain, `corpus` takes the planted bugs to a GPU, `check` is what CI runs.
 
 mod build;
 mod check;
+mod corpus;
 mod lines;
 mod rust_cuda;
 mod stats;
@@ -48,6 +49,17 @@ fn command() -> Command {
                     .value_parser(value_parser!(PathBuf))
                     .help("The folder; its contents are replaced"),
             ),
+        )
+        .subcommand(
+            Command::new("corpus")
+                .about("Make a folder that holds a GPU's own tools to the sanitizer's planted bugs")
+                .arg(
+                    Arg::new("folder")
+                        .value_name("FOLDER")
+                        .default_value("target/corpus")
+                        .value_parser(value_parser!(PathBuf))
+                        .help("The folder; files of its own are replaced"),
+                ),
         )
         .subcommand(Command::new("test").about("Run all tests"))
         .subcommand(
@@ -118,6 +130,7 @@ fn run() -> Result<bool> {
     match matches.subcommand() {
         Some(("ptx", matches)) => ptx(matches),
         Some(("dist", matches)) => dist(matches.get_one::<PathBuf>("folder").expect("has a default")),
+        Some(("corpus", matches)) => corpus::write(matches.get_one::<PathBuf>("folder").expect("has a default")),
         Some(("test", _)) => check::test(),
         Some(("ci", _)) => check::ci(),
         Some(("doctor", matches)) => {

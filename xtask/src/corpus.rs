@@ -1,0 +1,59 @@
+//! Takes the planted bugs of `tests/corpus` to a GPU: their PTX, a line for each launch, and what runs them there.
+
+use crate::build;
+use anyhow::{Context, Result};
+use corpus::{Bug, bugs};
+use gpu::device::host::{Kernel, ParameterKind};
+use gpu::suite::{Before, Buffer, Plan};
+use std::fmt::Write;
+use std::path::Path;
+
+/// The program that launches one kernel, and the script that does so under each tool.
+const FILES: [(&str, &str); 2] =
+    [("launch.cpp", include_str!("../../tests/corpus/launch.cpp")), ("run", include_str!("../../tests/corpus/run"))];
+
+/// Writes the folder.
+pub(crate) fn write(folder: &Path) -> Result<bool> {
+    let (.., ptx) = build::llvm("busload-corpus", "tests/corpus/src/", "sm_80")?;
+    build::write(&folder.join("corpus.ptx"), &ptx)?;
+    let mut launches = String::new();
+    for bug @ Bug { class, kernel, twin, .. } in bugs() {
+        let plan = (bug.plan)().with_context(|| kernel.name.to_owned())?;
+        for kernel in [kernel, twin] {
+            writeln!(launches, "{}\t{}\t{}", kernel.name, class.name(), launch(kernel, &plan)?)?;
+        }
+    }
+    build::write(&folder.join("launches.tsv"), &launches)?;
+    for (name, text) in FILES {
+        build::write(&folder.join(name), text)?;
+    }
+    println!("{}: on a machine with a GPU and CUDA, `bash {0}/run` prints who catches what", folder.display());
+    Ok(true)
+}
+
+/// Grid, block, and for each parameter `filled:HEX`, `zero:BYTES`, `blank:BYTES` or `value:NUMBER`.
+fn launch(kernel: &Kernel, plan: &Plan) -> Result<String> {
+    let triple = |[x, y, z]: [u32; 3]| format!("{x} {y} {z}");
+    let mut text = format!("{} {}", triple(plan.launch.grid), triple(plan.launch.block));
+    for (name, kind) in kernel.parameters {
+        let missing = || format!("{}: the plan says nothing of {name}", kernel.name);
+        if let ParameterKind::Plain(_) = kind {
+            let (_, bits) = plan.scalars.iter().find(|(scalar, _)| scalar == name).with_context(missing)?;
+            write!(text, " value:{bits}")?;
+            continue;
+        }
+        let buffer = plan.buffers.iter().find(|buffer| buffer.name == *name).with_context(missing)?;
+        match &buffer.before {
+            Before::Filled(bits) => write!(text, " filled:{}", hex(buffer, bits))?,
+            Before::Zero => write!(text, " zero:{}", buffer.bytes())?,
+            Before::Poison => write!(text, " blank:{}", buffer.bytes())?,
+        }
+    }
+    Ok(text)
+}
+
+fn hex(buffer: &Buffer, bits: &dyn Fn(u64) -> u64) -> String {
+    let size = buffer.element.size() as usize;
+    let bytes = (0..buffer.len).flat_map(|i| bits(i).to_le_bytes().into_iter().take(size));
+    bytes.fold(String::new(), |text, byte| format!("{text}{byte:02x}"))
+}
