@@ -11,6 +11,9 @@ macro_rules! families {
             /// Every family, in the order of the curriculum.
             pub static FAMILIES: &[&crate::suite::Family] = &[$(&$family::FAMILY),*];
 
+            /// The text of each family's file, in the same order.
+            pub static SOURCES: &[&str] = &[$(include_str!(concat!(stringify!($family), ".rs"))),*];
+
             /// Kernels that are wrong on purpose: no PTX has them, and the simulator must refuse them.
             pub static COUNTEREXAMPLES: &[(&crate::suite::Family, &[crate::suite::Entry])] =
                 &[(&sync::FAMILY, sync::COUNTEREXAMPLES)];
