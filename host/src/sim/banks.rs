@@ -21,13 +21,7 @@ pub fn wavefronts(addresses: &[u64; 32], mask: u32, width: u64) -> u64 {
     if width == 4 && distinct_banks(addresses, mask) {
         return 1;
     }
-    let lanes_together = match width {
-        0..=4 => 32,
-        8 if paired(addresses, mask) => 32,
-        8 => 16,
-        _ if paired(addresses, mask) => 16,
-        _ => 8,
-    };
+    let lanes_together = lanes_together(addresses, mask, width);
     (0..32)
         .step_by(lanes_together)
         .map(|first| {
@@ -35,6 +29,17 @@ pub fn wavefronts(addresses: &[u64; 32], mask: u32, width: u64) -> u64 {
             passes(&addresses[first..], group, width)
         })
         .sum()
+}
+
+/// How many neighbouring lanes the wavefronts of a request serve at a time: lanes of different groups never conflict.
+pub fn lanes_together(addresses: &[u64; 32], mask: u32, width: u64) -> usize {
+    match width {
+        0..=4 => 32,
+        8 if paired(addresses, mask) => 32,
+        8 => 16,
+        _ if paired(addresses, mask) => 16,
+        _ => 8,
+    }
 }
 
 /// The wavefronts that as many bytes would need without a conflict; never more than the request took.

@@ -8,6 +8,7 @@ use super::banks;
 use super::finding::{Finding, Kind, Position, triple};
 use super::memory::{Element, Memory, OFFSET_BITS, offset_of};
 use super::requests::{OpenGrouping, Request, Requests, Site};
+use super::sample::Sampler;
 use super::sanitizer::{Race, Sanitizer, Uninitialized};
 use super::shared::{self, SharedMemory};
 use super::{Job, Pulse, Transactions, coalesce};
@@ -125,6 +126,16 @@ pub(super) struct Cost {
     pub(super) transactions: Transactions,
 }
 
+impl Region {
+    /// An address in bytes from the start of the buffer, or of the block's shared memory.
+    pub(super) fn offset(self, address: u64) -> u64 {
+        match self {
+            Region::Buffer(_) => address & ((1 << OFFSET_BITS) - 1),
+            Region::Shared(_) => address,
+        }
+    }
+}
+
 /// A block, and what is counted of all the blocks that ran here.
 pub(super) struct Context {
     job: Arc<Job>,
@@ -149,6 +160,8 @@ pub(super) struct Context {
     sanitizer: Sanitizer,
     barriers: u64,
     pub(super) counts: FxHashMap<(Site, Region), Cost>,
+    /// Looks at requests one by one, if asked to.
+    pub(super) sampler: Option<Sampler>,
     pub(super) findings: Vec<Finding>,
     /// Whether the block cannot go on.
     pub(super) stopped: bool,
@@ -181,6 +194,7 @@ impl Context {
             sanitizer: Sanitizer::new(job.look, threads),
             barriers: 0,
             counts: FxHashMap::default(),
+            sampler: job.sampling.map(|sampling| Sampler::new(sampling, job.blocks.count())),
             findings: Vec::new(),
             stopped: false,
             job,
@@ -298,6 +312,7 @@ impl Context {
     }
 
     fn count_requests(&mut self, requests: &[Request]) {
+        let (block_idx, warp) = (self.block_idx(), self.current as u32 / 32);
         for request in requests {
             let (site, width) = (request.site, request.site.width());
             let lanes = u64::from(request.mask.count_ones());
@@ -330,6 +345,9 @@ impl Context {
             cost.counts += counts;
             if let (Space::Global, Some(arch)) = (site.space(), self.job.arch) {
                 cost.transactions += arch.transactions(&request.addresses, request.mask, width, site.is_past_l1());
+            }
+            if let Some(sampler) = &mut self.sampler {
+                sampler.look(self.turn, block_idx, warp, request, region, counts);
             }
         }
     }

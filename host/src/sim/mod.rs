@@ -2,7 +2,8 @@
 //!
 //! One concern a file: `block` schedules the threads of a block, `lane` is the machine that a thread's calls go to,
 //! `requests` puts the accesses of a warp together, [`coalesce`], [`banks`] and [`arch`] say what a request costs, `memory` and
-//! `shared` hold the data, and `sanitizer` remembers who touched it. Blocks run in parallel; counts are sums, and
+//! `shared` hold the data, and `sanitizer` remembers who touched it; `pattern` and `sample` say how addresses move from lane
+//! to lane, where that is asked for. Blocks run in parallel; counts are sums, and
 //! what depends on the order of blocks (atomic additions) waits for its turn, so the results are the same on any number of
 //! threads.
 
@@ -13,18 +14,23 @@ pub mod coalesce;
 mod finding;
 mod lane;
 mod memory;
+mod pattern;
 mod requests;
+mod sample;
 mod sanitizer;
 mod shared;
 
 pub use arch::{Arch, Transactions};
 pub use finding::{Finding, Kind, Position};
+pub use pattern::Pattern;
+pub use sample::{Sample, Sampled, Sampling, Tally};
 
 use block::Runner;
 use gpu::device::host::{Kernel, Space};
 use gpu::suite::{Counts, Operation, Plan};
 use lane::{Cost, Region};
 use memory::Memory;
+use sample::Sampler;
 use sanitizer::{Look, Shadow};
 use std::collections::{BTreeMap, BTreeSet};
 use std::panic::Location;
@@ -50,12 +56,15 @@ pub struct Options {
     /// Whether to look for races and for loads of memory that nobody wrote. Bounds, alignment, barriers and shuffles are
     /// checked in any case.
     pub sanitize: bool,
+    /// Look at requests one by one, and keep some.
+    pub sampling: Option<Sampling>,
 }
 
 impl Default for Options {
     fn default() -> Self {
         let threads = std::thread::available_parallelism().map_or(1, usize::from);
-        Self { threads, max_blocks: u64::MAX, limits: Limits::default(), arch: None, sanitize: true }
+        let limits = Limits::default();
+        Self { threads, max_blocks: u64::MAX, limits, arch: None, sanitize: true, sampling: None }
     }
 }
 
@@ -97,6 +106,8 @@ pub struct Site {
 pub struct Outcome {
     /// What each source position asked for, in the order of the source. Empty if there are findings.
     pub sites: Vec<Site>,
+    /// More of each of these, in the same order. Empty without [`Options::sampling`].
+    pub sampled: Vec<Sampled>,
     /// The same by buffer or shared array, operation and width, as families state what they expect.
     pub regions: BTreeMap<(String, Operation, u64), Counts>,
     /// Transactions, likewise.
@@ -159,6 +170,7 @@ struct Job {
     suspicious: AtomicBool,
     limits: Limits,
     arch: Option<Arch>,
+    sampling: Option<Sampling>,
     blocks: Blocks,
     next: AtomicU64,
     done: AtomicU64,
@@ -257,6 +269,7 @@ fn run(
         plan,
         limits: options.limits,
         arch: options.arch,
+        sampling: options.sampling,
         blocks,
         next: AtomicU64::new(0),
         done: AtomicU64::new(0),
@@ -285,9 +298,10 @@ fn run(
             Err(RecvTimeoutError::Timeout) => {
                 progress(job.done.load(Relaxed), blocks.count());
                 if let Some(finding) = watch.look(&job) {
-                    let (sites, findings) = (Vec::new(), vec![finding]);
+                    let (sites, sampled, findings) = (Vec::new(), Vec::new(), vec![finding]);
                     let (regions, transactions) = (BTreeMap::new(), BTreeMap::new());
-                    return Ok((Outcome { sites, regions, transactions, findings, blocks, memory: None }, false));
+                    let outcome = Outcome { sites, sampled, regions, transactions, findings, blocks, memory: None };
+                    return Ok((outcome, false));
                 }
             }
         }
@@ -300,6 +314,7 @@ fn run(
 /// What one worker counted, and what it found in which turn.
 struct Part {
     counts: Vec<(requests::Site, Region, Cost)>,
+    sampler: Option<Sampler>,
     findings: Option<(u64, Vec<Finding>)>,
 }
 
@@ -324,42 +339,50 @@ fn work(job: &Arc<Job>, worker: usize) -> Part {
     }
     let findings = runner.context().finish(findings);
     let counts = runner.context().counts.drain().map(|((site, region), cost)| (site, region, cost)).collect();
-    Part { counts, findings }
+    let sampler = runner.context().sampler.take();
+    Part { counts, sampler, findings }
 }
 
 fn gather(job: Arc<Job>, parts: Vec<Part>) -> Outcome {
     let first = parts.iter().filter_map(|part| part.findings.as_ref()).min_by_key(|(turn, _)| *turn);
     let findings = first.map(|(_, findings)| findings.clone()).unwrap_or_default();
     let mut sites = BTreeMap::<_, Site>::new();
+    let mut sampled = BTreeMap::new();
     let mut regions = BTreeMap::<_, Counts>::new();
     let mut transactions = BTreeMap::<_, Transactions>::new();
     if findings.is_empty() {
-        for (site, region, cost) in parts.into_iter().flat_map(|part| part.counts) {
-            let (position, space, operation, width) =
-                (Position::from(site.at()), site.space(), site.operation(), site.width());
-            let site = sites.entry((position, space, operation, width)).or_insert(Site {
-                position,
-                space,
-                operation,
-                width,
-                counts: Counts::default(),
-                transactions: Transactions::default(),
-            });
-            site.counts += cost.counts;
-            site.transactions += cost.transactions;
-            let region = match region {
-                Region::Buffer(buffer) => job.plan.buffers[buffer].name,
-                Region::Shared(array) => array,
-            };
-            let key = (region.to_owned(), operation, width);
-            *regions.entry(key.clone()).or_default() += cost.counts;
-            *transactions.entry(key).or_default() += cost.transactions;
+        let key = |site: requests::Site| (Position::from(site.at()), site.space(), site.operation(), site.width());
+        let name = |region| match region {
+            Region::Buffer(buffer) => job.plan.buffers[buffer].name.to_owned(),
+            Region::Shared(array) => array.to_owned(),
+        };
+        let mut samplers = Vec::new();
+        for part in parts {
+            samplers.extend(part.sampler);
+            for (site, region, cost) in part.counts {
+                let (position, space, operation, width) = key(site);
+                let site = sites.entry((position, space, operation, width)).or_insert(Site {
+                    position,
+                    space,
+                    operation,
+                    width,
+                    counts: Counts::default(),
+                    transactions: Transactions::default(),
+                });
+                site.counts += cost.counts;
+                site.transactions += cost.transactions;
+                let key = (name(region), operation, width);
+                *regions.entry(key.clone()).or_default() += cost.counts;
+                *transactions.entry(key).or_default() += cost.transactions;
+            }
         }
+        sampled = sample::gather(samplers.into_iter(), key, name);
     }
     let blocks = job.blocks;
     // Every worker has let go of the job, unless it is on its way out of its last call.
     let memory = Arc::into_inner(job).map(|job| job.memory);
-    Outcome { sites: sites.into_values().collect(), regions, transactions, findings, blocks, memory }
+    let sampled = sampled.into_values().collect();
+    Outcome { sites: sites.into_values().collect(), sampled, regions, transactions, findings, blocks, memory }
 }
 
 /// Looks whether the workers' lanes still make calls.
