@@ -99,6 +99,15 @@ fn error(kind: &str, message: impl ToString) -> Option<ErrorRecord> {
 
 /// Runs a kernel in the simulator; a grid too large to run whole is sampled, unless `options` say how many blocks.
 pub fn simulate(run: &Run, options: &sim::Options, progress: &dyn Fn(u64, u64)) -> Record {
+    simulate_for_outcome(run, options, progress).0
+}
+
+/// The same, with all that the simulator tells; none if the kernel was not run.
+pub fn simulate_for_outcome(
+    run: &Run,
+    options: &sim::Options,
+    progress: &dyn Fn(u64, u64),
+) -> (Record, Option<Outcome>) {
     let mut record = record(run, "simulator");
     let mut options = options.clone();
     if options.max_blocks == u64::MAX {
@@ -117,20 +126,20 @@ pub fn simulate(run: &Run, options: &sim::Options, progress: &dyn Fn(u64, u64)) 
             "the simulation needs {needed} bytes, and {available} are available: choose a smaller size, or sample with --max-blocks"
         );
         record.error = error("memory", message);
-        return record;
+        return (record, None);
     }
     let outcome = match sim::simulate(run.kernel, run.plan.clone(), &options, progress) {
         Ok(outcome) => outcome,
         Err(wrong) => {
             record.error = error("plan", wrong);
-            return record;
+            return (record, None);
         }
     };
     record.error = judge(&run.plan, &outcome);
     record.verified = record.error.is_none() && outcome.blocks.complete();
     record.simulated =
         Some(Simulated { blocks: outcome.blocks.into(), sites: outcome.sites.iter().map(SiteRecord::from).collect() });
-    record
+    (record, Some(outcome))
 }
 
 /// What is wrong with a simulated run: findings, then wrong results, then counts that are not the family's.

@@ -21,6 +21,14 @@ pub struct Run {
 }
 
 impl Run {
+    /// The kernel that stands so many places further on in its family, on the same case; none if there is none.
+    pub fn neighbour(&self, places: isize) -> Option<Self> {
+        let number = self.family.kernels.iter().position(|entry| entry.kernel.name == self.kernel.name)?;
+        let entry = self.family.kernels.get(number.checked_add_signed(places)?)?;
+        let plan = Arc::new((entry.plan)(&self.case).ok()?);
+        Some(Self { family: self.family, kernel: entry.kernel, case: self.case.clone(), plan })
+    }
+
     /// Whether the kernel is wrong on purpose, and not for a GPU.
     pub fn is_counterexample(&self) -> bool {
         COUNTEREXAMPLES.iter().flat_map(|(_, entries)| *entries).any(|entry| entry.kernel.name == self.kernel.name)
@@ -61,6 +69,14 @@ pub enum SelectError {
     NoKernel {
         /// What was given.
         pattern: String,
+        /// Names like it.
+        nearest: String,
+    },
+    /// No kernel has this name.
+    #[error("{name} is no kernel; the nearest are {nearest}; `busload list` shows all")]
+    UnknownKernel {
+        /// What was given.
+        name: String,
         /// Names like it.
         nearest: String,
     },
@@ -164,14 +180,37 @@ pub fn kernels(pattern: &str) -> Result<Regex, SelectError> {
         let reason = error.to_string().lines().last().unwrap_or_default().trim_start_matches("error: ").to_owned();
         SelectError::Pattern { pattern: pattern.to_owned(), reason }
     })?;
-    let mut names: Vec<_> = FAMILIES.iter().flat_map(|family| family.kernels).map(|entry| entry.kernel.name).collect();
-    let mut counterexamples = COUNTEREXAMPLES.iter().flat_map(|(_, entries)| *entries).map(|entry| entry.kernel.name);
-    if names.iter().any(|name| regex.is_match(name)) || counterexamples.clone().any(|name| name == pattern) {
+    if names().any(|name| regex.is_match(name)) || counterexamples().any(|name| name == pattern) {
         return Ok(regex);
     }
-    names.extend(&mut counterexamples);
-    names.sort_by(|a, b| strsim::jaro_winkler(pattern, b).total_cmp(&strsim::jaro_winkler(pattern, a)));
-    Err(SelectError::NoKernel { pattern: pattern.to_owned(), nearest: names[..3.min(names.len())].join(", ") })
+    Err(SelectError::NoKernel { pattern: pattern.to_owned(), nearest: nearest(pattern) })
+}
+
+/// The kernel of exactly this name, as [`Selection`] takes it.
+///
+/// # Errors
+/// If there is none.
+pub fn kernel(name: &str) -> Result<Regex, SelectError> {
+    let pattern = if counterexamples().any(|other| other == name) { name.to_owned() } else { format!("^{name}$") };
+    match names().chain(counterexamples()).any(|other| other == name) {
+        true => kernels(&pattern),
+        false => Err(SelectError::UnknownKernel { name: name.to_owned(), nearest: nearest(name) }),
+    }
+}
+
+fn names() -> impl Iterator<Item = &'static str> {
+    FAMILIES.iter().flat_map(|family| family.kernels).map(|entry| entry.kernel.name)
+}
+
+fn counterexamples() -> impl Iterator<Item = &'static str> {
+    COUNTEREXAMPLES.iter().flat_map(|(_, entries)| *entries).map(|entry| entry.kernel.name)
+}
+
+/// The three names that are most like this one.
+fn nearest(name: &str) -> String {
+    let mut names: Vec<_> = names().chain(counterexamples()).collect();
+    names.sort_by(|a, b| strsim::jaro_winkler(name, b).total_cmp(&strsim::jaro_winkler(name, a)));
+    names[..3.min(names.len())].join(", ")
 }
 
 impl Selection {

@@ -6,6 +6,7 @@ use crate::claims;
 use crate::compare;
 use crate::cuda::Gpu;
 use crate::doctor;
+use crate::explain::{self, Explanation};
 use crate::profile;
 use crate::ptx::Ptx;
 use crate::record::{Machine, Record, Report};
@@ -104,6 +105,26 @@ pub fn command() -> Command {
             ),
         )
         .subcommand(
+            simulated(axes(
+                Command::new("explain")
+                    .about("Show a kernel's source with what each access asks of the memory system, and why")
+                    .long_about(
+                        "Simulates a kernel on one case, the first of the defaults if none is given, and shows its source \
+                         with the counts of each access, the worst one, and a sentence on why, made from the addresses. \
+                         The worst has the most bytes in excess: those of 32-byte sectors beyond the fewest that could \
+                         hold a request's bytes, and 128 for each wavefront beyond the ideal.",
+                    )
+                    .arg(Arg::new("name").value_name("KERNEL").required(true).help("The kernel's name")),
+            ))
+            .arg(json_option())
+            .arg(
+                Arg::new("html")
+                    .long("html")
+                    .value_name("FILE")
+                    .help("Write a page to look at requests lane by lane, with the kernels before and after; - is standard output")
+            ),
+        )
+        .subcommand(
             Command::new("list")
                 .about("List the families and their kernels, in the order of the curriculum")
                 .arg(Arg::new("names").long("names").action(ArgAction::SetTrue).help("Names alone, one a line")),
@@ -179,17 +200,28 @@ fn exports() -> [Arg; 2] {
     ]
 }
 
-/// The options that say which kernels, on which cases, and where the results go; an option for every axis.
+/// The options that say which kernels, on which cases, and where the results go.
 fn selection(command: Command) -> Command {
-    let mut command = command
-        .arg(
-            Arg::new("kernel")
-                .long("kernel")
-                .short('k')
-                .value_name("REGEX")
-                .help("Kernels whose names match; all without"),
-        )
-        .arg(Arg::new("json").long("json").value_name("FILE").help("Write the results as JSON; - is standard output"))
+    simulated(axes(
+        command
+            .arg(
+                Arg::new("kernel")
+                    .long("kernel")
+                    .short('k')
+                    .value_name("REGEX")
+                    .help("Kernels whose names match; all without"),
+            )
+            .arg(json_option()),
+    ))
+}
+
+fn json_option() -> Arg {
+    Arg::new("json").long("json").value_name("FILE").help("Write the results as JSON; - is standard output")
+}
+
+/// The options of the simulator.
+fn simulated(command: Command) -> Command {
+    command
         .arg(
             Arg::new("threads")
                 .long("threads")
@@ -208,7 +240,11 @@ fn selection(command: Command) -> Command {
             Arg::new("no-sanitizer").long("no-sanitizer").action(ArgAction::SetTrue).help(
                 "Simulate without looking for races and for loads of memory that nobody wrote: faster, same counts",
             ),
-        );
+        )
+}
+
+/// An option for every axis.
+fn axes(mut command: Command) -> Command {
     for axis in cases::axes() {
         let kind = axis.kind;
         let default = if axis.on_gpu == axis.in_simulator {
@@ -261,6 +297,7 @@ pub fn run(matches: &ArgMatches) -> Result<bool> {
         Some(("simulate", matches)) => simulate(matches, "simulate", None),
         Some(("verify", matches)) => verify(matches),
         Some(("profile", matches)) => profile(matches),
+        Some(("explain", matches)) => explain(matches),
         Some(("list", matches)) => {
             report::print(&list_kernels(matches.get_flag("names")))?;
             Ok(true)
@@ -408,13 +445,18 @@ fn load_ptx(matches: &ArgMatches) -> Result<Ptx, Usage> {
 fn selected(matches: &ArgMatches) -> Result<Selection, Usage> {
     let pattern = matches.get_one::<String>("kernel");
     let kernels = pattern.map(|pattern| cases::kernels(pattern)).transpose().map_err(anyhow::Error::from)?;
+    Ok(Selection { kernels, values: values(matches) })
+}
+
+/// What was given for each axis.
+fn values(matches: &ArgMatches) -> BTreeMap<String, Vec<Value>> {
     let mut values = BTreeMap::new();
     for axis in cases::axes() {
         if let Some(given) = matches.get_many::<Value>(axis.name) {
             values.insert(axis.name.to_owned(), given.copied().collect());
         }
     }
-    Ok(Selection { kernels, values })
+    values
 }
 
 fn runs(matches: &ArgMatches, sizes: Sizes, sm_count: u32) -> Result<Vec<Run>, Usage> {
@@ -547,6 +589,66 @@ fn simulate_all(runs: &[Run], options: &sim::Options, output: &mut Output) -> Re
         output.push(record)?;
     }
     Ok(())
+}
+
+fn explain(matches: &ArgMatches) -> Result<bool> {
+    let (run, html, json) = what_to_explain(matches)?;
+    let mut runs = vec![run];
+    let mut shown = 0;
+    if html.is_some() || json.is_some() {
+        let run = &runs[0];
+        let (before, after) = (run.neighbour(-1), run.neighbour(1));
+        shown = usize::from(before.is_some());
+        runs = before.into_iter().chain([run.clone()]).chain(after).collect();
+    }
+    let options = sim::Options { sampling: Some(explain::SAMPLING), ..simulator_options(matches) };
+    let progress = Progress::new(runs.len() as u64);
+    let mut records = Vec::new();
+    let mut explanations = Vec::new();
+    for run in &runs {
+        progress.at(run, 0, 0);
+        let (record, outcome) = bench::simulate_for_outcome(run, &options, &|done, of| progress.at(run, done, of));
+        explanations.extend(outcome.map(|outcome| Explanation::new(run, &outcome)));
+        records.push(record);
+        progress.next();
+    }
+    progress.finish();
+    // What is wrong is no use explaining.
+    if records.iter().any(|record| record.error.is_some()) {
+        eprint!("{}", report::table(&records));
+        return Ok(false);
+    }
+    if let Some(target) = &json {
+        let object = serde_json::json!({ "schema": 1, "command": "explain", "shown": shown, "kernels": explanations });
+        target.write(&(serde_json::to_string_pretty(&object)? + "\n"))?;
+    }
+    if let Some(target) = &html {
+        target.write(&explain::page(&explanations, shown)?)?;
+    }
+    if ![&json, &html].into_iter().flatten().any(Target::is_standard_output) {
+        report::print(&explain::text(&explanations[shown]))?;
+    }
+    Ok(true)
+}
+
+/// The kernel on the case asked for, or on the first of the defaults, and where the page and the JSON go.
+fn what_to_explain(matches: &ArgMatches) -> Result<(Run, Option<Target>, Option<Target>), Usage> {
+    let name = matches.get_one::<String>("name").expect("is required");
+    let kernels = Some(cases::kernel(name).map_err(anyhow::Error::from)?);
+    let values = values(matches);
+    if let Some((axis, values)) = values.iter().find(|(_, values)| values.len() > 1) {
+        return Err(
+            anyhow::anyhow!("--{axis} {}: one case at a time is explained, so give one value", list(values)).into()
+        );
+    }
+    let runs = Selection { kernels, values }.runs(Sizes::Simulator, Machine::simulator().sm_count);
+    let run = runs.map_err(anyhow::Error::from)?.swap_remove(0);
+    let html = matches.get_one::<String>("html").map(|file| Target::open("--html", file)).transpose()?;
+    let json = json(matches)?;
+    if let (Some(Target::StandardOutput), Some(Target::StandardOutput)) = (&html, &json) {
+        return Err(anyhow::anyhow!("--html - --json -: standard output takes one of them, so name a file").into());
+    }
+    Ok((run, html, json))
 }
 
 fn bench(matches: &ArgMatches) -> Result<bool> {

@@ -6,6 +6,7 @@
 //! - [`bench`](mod@bench): sampling and statistics, and the runs of a suite on either machine.
 //! - [`claims`]: what the articles say that busload grew out of, judged by counts and results.
 //! - [`compare`]: two results files side by side, with a verdict for each row.
+//! - [`explain`]: a kernel's source with the counts of each access, and why the worst is what it is.
 //! - [`cases`]: from what was asked for on the command line to kernels, cases and plans.
 //! - [`record`] and [`report`]: what came of a run, as data, as a table, as JSON.
 //! - [`profile`]: the counters of Nsight Compute beside the simulated counts.
@@ -21,6 +22,7 @@ pub mod compare;
 #[cfg_attr(not(all(feature = "cuda", target_os = "linux", target_arch = "x86_64")), path = "no_cuda.rs")]
 pub mod cuda;
 pub mod doctor;
+pub mod explain;
 pub mod profile;
 pub mod ptx;
 pub mod record;

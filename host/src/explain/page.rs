@@ -1,0 +1,68 @@
+//! The explanation as one HTML file, which needs nothing but a browser.
+
+use super::{Explanation, text};
+
+/// A page about the kernels of a ladder, of which number `shown` is in front.
+///
+/// # Errors
+/// If a number in it is none.
+pub fn page(kernels: &[Explanation], shown: usize) -> serde_json::Result<String> {
+    let data = serde_json::to_string(&serde_json::json!({ "kernels": kernels, "shown": shown }))?;
+    Ok(fill(include_str!("page.html"), |part| match part {
+        "title" => escaped(kernels[shown].kernel),
+        "text" => escaped(&text(&kernels[shown])),
+        "style" => include_str!("page.css").to_owned(),
+        "script" => include_str!("page.js").to_owned(),
+        // Nothing in it can end the element that it stands in.
+        "data" => data.replace('<', "\\u003c"),
+        _ => unreachable!("page.html has no {part}"),
+    }))
+}
+
+/// A template with each `{{part}}` replaced, once: what stands in a part is left alone.
+fn fill(template: &str, part: impl Fn(&str) -> String) -> String {
+    let mut pieces = template.split("{{");
+    let mut filled = pieces.next().unwrap_or_default().to_owned();
+    for piece in pieces {
+        let (name, rest) = piece.split_once("}}").expect("a part of the template ends");
+        filled += &(part(name) + rest);
+    }
+    filled
+}
+
+/// Text as the content of an element.
+fn escaped(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::explain::Excerpt;
+    use crate::record::{BlocksRecord, LaunchRecord};
+
+    #[test]
+    fn no_source_text_ends_an_element_or_fills_a_part() {
+        let lines = vec!["fn odd() {", "    // </script><!-- <script> {{data}} & </pre>", "}"];
+        let odd = Explanation {
+            kernel: "odd",
+            summary: "Says </title> and {{style}}.".into(),
+            case: "1".into(),
+            launch: LaunchRecord { grid: [1; 3], block: [1; 3], shared_bytes: 0 },
+            blocks: BlocksRecord { total: 1, simulated: 1, which: "all".into() },
+            source: vec![Excerpt { file: "odd.rs", line: 1, lines }],
+            accesses: Vec::new(),
+            worst: None,
+        };
+        let page = page(&[odd], 0).expect("JSON");
+        for (tag, times) in
+            [("</script>", 2), ("<script", 2), ("<!--", 0), ("</pre>", 1), ("</title>", 1), ("</style>", 1)]
+        {
+            assert_eq!(page.matches(tag).count(), times, "{tag}");
+        }
+        assert!(page.contains("{{data}} &amp; &lt;/pre&gt;"), "the text without scripts shows the source as it is");
+        let data = page.split("id=\"data\">").nth(1).and_then(|rest| rest.split("</script>").next()).expect("the data");
+        let data: serde_json::Value = serde_json::from_str(data).expect("JSON");
+        assert_eq!(data["kernels"][0]["summary"], "Says </title> and {{style}}.");
+    }
+}

@@ -1,0 +1,183 @@
+//! The source view on a terminal: beneath each line the accesses in it, with their counts beside them.
+
+use super::why::percent;
+use super::{Access, Excerpt, Explanation};
+use crate::sim::coalesce::SECTOR;
+use indicatif::DecimalBytes;
+use std::fmt::{self, Write};
+
+/// The explanation as text.
+pub fn text(explanation: &Explanation) -> String {
+    let mut text = String::new();
+    write(&mut text, explanation).expect("a string takes everything");
+    text
+}
+
+fn write(text: &mut String, explanation: &Explanation) -> fmt::Result {
+    let Explanation { kernel, summary, case, launch, blocks, source, accesses, worst } = explanation;
+    let (grid, block) = (extent(launch.grid), extent(launch.block));
+    writeln!(text, "{kernel} on {case}: {grid} blocks of {block} threads, simulated: {}", blocks.which)?;
+    writeln!(text, "{summary}\n")?;
+    let mut file = "";
+    for excerpt in source {
+        if file != excerpt.file {
+            file = excerpt.file;
+            writeln!(text, "{HEADER}{file}")?;
+        } else {
+            writeln!(text, "{:>1$}", "…", HEADER.chars().count() + 5)?;
+        }
+        write_excerpt(text, excerpt, accesses, *worst)?;
+    }
+    writeln!(text)?;
+    match worst.map(|worst| &accesses[worst]) {
+        None => writeln!(text, "No access has any excess.")?,
+        Some(access) => {
+            let all = accesses.iter().map(|access| access.excess).sum();
+            writeln!(
+                text,
+                "▶ The worst is line {}, {}: {} in excess, {} of the kernel's.\n  {}",
+                access.site.line,
+                access.name(),
+                DecimalBytes(access.excess),
+                percent(access.excess, all),
+                access.why
+            )?;
+        }
+    }
+    for (_, access) in accesses.iter().enumerate().filter(|(number, _)| Some(*number) != *worst) {
+        writeln!(text, "  Line {}, {}: {}", access.site.line, access.name(), access.why)?;
+    }
+    writeln!(text, "\n{LEGEND}")
+}
+
+const HEADER: &str = " requests  sectors    used  wavefronts  conflicts    ";
+
+const LEGEND: &str = "\
+Sectors (32 bytes), wavefronts (passes, in constant memory) and conflicts (wavefronts beyond the ideal): a request, on
+average. Used: bytes that lanes want, as a share of those in the sectors moved; one that several lanes of a request want
+counts once. Excess: sectors beyond the fewest that could hold a request's bytes, and 128 bytes for each conflict.";
+
+fn write_excerpt(text: &mut String, excerpt: &Excerpt, accesses: &[Access], worst: Option<usize>) -> fmt::Result {
+    let margin = HEADER.chars().count();
+    for (line, number) in excerpt.lines.iter().zip(excerpt.line..) {
+        writeln!(text, "{}", format!("{:margin$}{number:>5} │ {line}", "").trim_end())?;
+        for (i, access) in accesses.iter().enumerate() {
+            let site = &access.site;
+            if (site.file.as_str(), site.line) == (excerpt.file, number) {
+                let mark = if Some(i) == worst { '▶' } else { ' ' };
+                let before = site.column as usize - 1;
+                writeln!(text, "{} {mark}      │ {:before$}^ {}", columns(access), "", access.name())?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The counts of an access, a request on average.
+fn columns(access: &Access) -> String {
+    let site = &access.site;
+    let average = |count: Option<u64>| {
+        count.map_or_else(|| "-".to_owned(), |count| format!("{:.2}", count as f64 / site.requests as f64))
+    };
+    let used = access.used.zip(site.sectors).map(|(used, sectors)| percent(used, SECTOR * sectors));
+    let conflicts = site.wavefronts.zip(site.wavefronts_ideal).map(|(wavefronts, ideal)| wavefronts - ideal);
+    format!(
+        "{:>9} {:>8} {:>7} {:>11} {:>10}",
+        site.requests,
+        average(site.sectors),
+        used.unwrap_or_else(|| "-".to_owned()),
+        average(site.wavefronts),
+        average(conflicts)
+    )
+}
+
+/// `32x8`: the threads of a block, or the blocks of a grid, as far as they have more than one along an axis.
+fn extent(axes: [u32; 3]) -> String {
+    let last = axes.iter().rposition(|&n| n > 1).unwrap_or(0);
+    axes[..=last].iter().map(ToString::to_string).collect::<Vec<_>>().join("x")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::{BlocksRecord, LaunchRecord, SiteRecord};
+
+    fn access(line: u32, column: u32, op: &str, region: &str, excess: u64) -> Access {
+        let site = SiteRecord {
+            file: "copy.rs".into(),
+            line,
+            column,
+            space: "global".into(),
+            op: op.into(),
+            width: 4,
+            requests: 128,
+            lanes: 4096,
+            sectors: Some(512 + excess / 32),
+            sectors_ideal: Some(512),
+            lines: Some(128),
+            wavefronts: None,
+            wavefronts_ideal: None,
+            transactions: None,
+        };
+        let why = format!("Because of `{region}`.");
+        Access { site, region: region.into(), used: Some(16_384), excess, why, samples: Vec::new() }
+    }
+
+    #[test]
+    fn accesses_stand_beneath_their_line_and_the_worst_is_marked() {
+        let shared = SiteRecord {
+            space: "shared".into(),
+            sectors: None,
+            wavefronts: Some(256),
+            wavefronts_ideal: Some(128),
+            ..access(9, 5, "load", "tile", 0).site
+        };
+        let explanation = Explanation {
+            kernel: "copy_all",
+            summary: "An element a thread.".into(),
+            case: "4096".into(),
+            launch: LaunchRecord { grid: [16, 1, 1], block: [32, 8, 1], shared_bytes: 0 },
+            blocks: BlocksRecord { total: 16, simulated: 16, which: "all".into() },
+            source: vec![
+                Excerpt {
+                    file: "copy.rs",
+                    line: 1,
+                    lines: vec!["fn copy_all() {", "    dst.store(i, src.load(j));", "}"],
+                },
+                Excerpt { file: "copy.rs", line: 8, lines: vec!["fn other() {", "    tile.load(i);", "", "}"] },
+            ],
+            accesses: vec![
+                access(2, 9, "store", "dst", 0),
+                access(2, 22, "load", "src", 49_152),
+                Access { site: shared, used: None, excess: 16_384, ..access(9, 10, "load", "tile", 0) },
+            ],
+            worst: Some(1),
+        };
+        insta::assert_snapshot!(text(&explanation), @r"
+        copy_all on 4096: 16 blocks of 32x8 threads, simulated: all
+        An element a thread.
+
+         requests  sectors    used  wavefronts  conflicts    copy.rs
+                                                                 1 │ fn copy_all() {
+                                                                 2 │     dst.store(i, src.load(j));
+              128     4.00 100.0 %           -          -        │         ^ store dst
+              128    16.00  25.0 %           -          - ▶      │                      ^ load src
+                                                                 3 │ }
+                                                                 …
+                                                                 8 │ fn other() {
+                                                                 9 │     tile.load(i);
+              128        -       -        2.00       1.00        │     ^ load tile
+                                                                10 │
+                                                                11 │ }
+
+        ▶ The worst is line 2, load src: 49.15 kB in excess, 75.0 % of the kernel's.
+          Because of `src`.
+          Line 2, store dst: Because of `dst`.
+          Line 9, load tile: Because of `tile`.
+
+        Sectors (32 bytes), wavefronts (passes, in constant memory) and conflicts (wavefronts beyond the ideal): a request, on
+        average. Used: bytes that lanes want, as a share of those in the sectors moved; one that several lanes of a request want
+        counts once. Excess: sectors beyond the fewest that could hold a request's bytes, and 128 bytes for each conflict.
+        ");
+    }
+}
