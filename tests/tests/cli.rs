@@ -344,7 +344,7 @@ fn ptx_prints_the_committed_build() {
 #[test]
 fn help_names_every_command_and_an_option_for_every_axis() {
     let help = printed(&["--help"]);
-    for command in ["bench", "simulate", "verify", "list", "doctor", "ptx"] {
+    for command in ["bench", "simulate", "verify", "explain", "list", "doctor", "ptx"] {
         assert!(help.lines().any(|line| line.split_whitespace().next() == Some(command)), "{command}: {help}");
     }
     for command in ["bench", "simulate", "verify"] {
