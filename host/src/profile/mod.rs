@@ -5,7 +5,7 @@
 //! | count | counter |
 //! | --- | --- |
 //! | requests to global memory | `l1tex__t_requests_pipe_lsu_mem_global_op_{ld,st,red,atom}.sum` |
-//! | requests to shared memory | `smsp__inst_executed_op_shared_{ld,st}_pred_on_any.sum` |
+//! | requests to shared memory | `smsp__sass_inst_executed_op_shared_{ld,st}.sum` |
 //! | lanes | `thread_inst_executed_true`, of the instructions that access memory |
 //! | sectors, ideal sectors | `memory_l2_theoretical_sectors_global`, `…_global_ideal` |
 //! | lines | `memory_l1_tag_requests_global` |
@@ -145,8 +145,8 @@ const REQUESTS: [(Space, Operation, &[&str]); 5] = [
         Operation::Atomic,
         &["l1tex__t_requests_pipe_lsu_mem_global_op_red.sum", "l1tex__t_requests_pipe_lsu_mem_global_op_atom.sum"],
     ),
-    (Space::Shared, Operation::Load, &["smsp__inst_executed_op_shared_ld_pred_on_any.sum"]),
-    (Space::Shared, Operation::Store, &["smsp__inst_executed_op_shared_st_pred_on_any.sum"]),
+    (Space::Shared, Operation::Load, &["smsp__sass_inst_executed_op_shared_ld.sum"]),
+    (Space::Shared, Operation::Store, &["smsp__sass_inst_executed_op_shared_st.sum"]),
 ];
 
 /// Counters that nothing is compared with here, for the models of caches and memory.
