@@ -5,6 +5,7 @@ use busload::profile::{self, Profile, Profiled};
 use busload::record;
 use busload_tests::{files, kernels, on_threads};
 use gpu::suite::Case;
+use std::path::Path;
 use std::sync::Arc;
 
 /// The recorded run, as the suite has it today.
@@ -23,12 +24,16 @@ fn run(recorded: &Profiled, sm_count: u32) -> Run {
     Run { family, kernel: entry.kernel, case, plan: Arc::new(plan) }
 }
 
+/// `profile.json`, and `profile_ragged.json` of cases that no warp divides.
+fn is_profile(path: &Path) -> bool {
+    path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("profile"))
+}
+
 #[test]
 fn the_simulator_counts_what_the_recorded_profiles_counted() {
     let (mut compared, mut different) = (0, Vec::new());
-    for (path, text) in files("results", "profile.json") {
-        let profile: Profile =
-            serde_json::from_str(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    for (path, text) in files("results", ".json").iter().filter(|(path, _)| is_profile(path)) {
+        let profile: Profile = serde_json::from_str(text).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
         for recorded in &profile.results {
             let run = run(recorded, profile.machine.sm_count);
             let again = profile::again(recorded, &run, &on_threads(2))

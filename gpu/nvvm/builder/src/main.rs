@@ -7,6 +7,11 @@ use std::env;
 use std::error::Error;
 use std::path::Path;
 
+/// What the cargo that compiles the kernels is told besides. Jump threading, a pass of rustc's own, knows nothing of
+/// convergence: it copies a barrier into the branches of a condition, where the lanes of a warp no longer meet.
+const NO_JUMP_THREADING: [&str; 2] =
+    ["-Zprofile-rustflags", "--config=profile.release.rustflags=['-Zmir-enable-passes=-JumpThreading']"];
+
 fn main() -> Result<(), Box<dyn Error>> {
     // Outside a build script, cuda_builder looks for the back end in this directory alone, and cargo hands the path it
     // finds there to compilers that run in other directories.
@@ -23,7 +28,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         .ftz(false)
         .fast_div(false)
         .fast_sqrt(false)
-        .build_args(&arguments.collect::<Vec<_>>());
+        .build_args(&NO_JUMP_THREADING.map(str::to_owned).into_iter().chain(arguments).collect::<Vec<_>>());
     if let Some(ptx) = ptx {
         builder = builder.copy_to(ptx);
     }
