@@ -124,14 +124,14 @@ pub(crate) fn llvm(package: &str, folder: &str, arch: &str) -> Result<(String, S
     if !has_rust_src() {
         return Err(Usage(anyhow::anyhow!("{RUST_SRC}; or build with `--backend nvvm`")).into());
     }
-    // Jump threading knows nothing of convergence: it copies a barrier into the branches of a condition, where the lanes
-    // of a warp no longer meet. Loops of a known length are written out, as nvcc does: their loads can then wait together.
-    // The line table is made from the comments of the assembly. An access in a macro has the position of the macro's call,
-    // as in the simulator.
+    // Jump threading, and the splitting of calls by what a condition says of their arguments, know nothing of convergence:
+    // they copy a barrier into the branches of the condition, where the lanes of a warp no longer meet. Loops of a known
+    // length are written out, as nvcc does: their loads can then wait together. The line table is made from the comments of
+    // the assembly. An access in a macro has the position of the macro's call, as in the simulator.
     let flags = format!(
         "-C target-cpu={arch} -C panic=immediate-abort -Z mir-enable-passes=-JumpThreading \
-         -C llvm-args=-unroll-threshold=1500 -C debuginfo=line-directives-only -C collapse-macro-debuginfo=yes \
-         -Z unstable-options -Z verbose-asm"
+         -C llvm-args=-callsite-splitting-duplication-threshold=0 -C llvm-args=-unroll-threshold=1500 \
+         -C debuginfo=line-directives-only -C collapse-macro-debuginfo=yes -Z unstable-options -Z verbose-asm"
     );
     let target = crate::root().join("target/ptx/llvm");
     let file = target.join(format!("{package}_{arch}.s"));
