@@ -89,3 +89,37 @@ fn there_are_at_least_four_bugs_of_every_class_and_no_kernel_stands_twice() {
     }
     assert!(classes.values().all(|bugs| *bugs >= 4), "{classes:#?}");
 }
+
+/// The table of who catches what, from what `run` of the corpus printed on a GPU. What the simulator catches, the tests
+/// above say: all.
+fn who_catches_what(recorded: &str) -> String {
+    const TOOLS: [&str; 4] = ["memcheck", "racecheck", "initcheck", "synccheck"];
+    let rows: Vec<Vec<&str>> = recorded.lines().map(|line| line.split('\t').collect()).collect();
+    let caught = |kernel: &str, tool: &str| rows.iter().any(|row| row[..] == [kernel, row[1], tool, "caught"]);
+    let mut table = "| planted bugs | | simulator | memcheck | racecheck | initcheck | synccheck |\n".to_owned();
+    table += "| --- | --- | --- | --- | --- | --- | --- |\n";
+    for class in Class::ALL {
+        let of: Vec<_> = bugs().filter(|bug| bug.class == class).map(|bug| bug.kernel.name).collect();
+        let by = TOOLS.map(|tool| of.iter().filter(|kernel| caught(kernel, tool)).count());
+        let [memcheck, racecheck, initcheck, synccheck] = by;
+        let (name, all) = (class.name(), of.len());
+        table += &format!("| {name} | {all} | {all} | {memcheck} | {racecheck} | {initcheck} | {synccheck} |\n");
+    }
+    table
+}
+
+#[test]
+fn the_table_of_who_catches_what_is_that_of_the_recorded_runs() {
+    let read =
+        |path: &str| std::fs::read_to_string(root().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"));
+    let recorded = read("results/nvidia-h200/sanitizer.tsv");
+    for bug in bugs() {
+        for kernel in [bug.kernel.name, bug.twin.name] {
+            let begin = format!("{kernel}\t{}\t", bug.class.name());
+            let runs = recorded.lines().filter(|line| line.starts_with(&begin)).count();
+            assert_eq!(runs, 5, "{kernel} was not run: run the corpus anew");
+        }
+    }
+    let table = who_catches_what(&recorded);
+    assert!(read("results/README.md").contains(&table), "results/README.md lacks this table:\n{table}");
+}
