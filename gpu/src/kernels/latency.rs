@@ -48,7 +48,7 @@ pub unsafe fn latency_l2(next: Global<u32>, dst: GlobalMut<u32>, cycles: GlobalM
 
 /// Like [`latency_l2`], through the L1, in a smaller ring.
 ///
-/// **Look for** the cycles of a hop: a tenth of those to the memory. **Cost** as there.
+/// **Look for** the cycles of a hop: far fewer than to the L2. **Cost** as there.
 #[kernel]
 pub unsafe fn latency_l1(next: Global<u32>, dst: GlobalMut<u32>, cycles: GlobalMut<f32>, hops: u32) {
     let mut i = 0;
