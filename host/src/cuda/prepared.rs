@@ -43,8 +43,11 @@ enum Work<'a> {
 impl<'a> Prepared<'a> {
     pub(super) fn new(session: &'a Session, kernel: &Kernel, plan: &'a Plan) -> Result<Self, RunError> {
         let function = session.module.get_function(kernel.name).named("cuModuleGetFunction").map_err(|error| {
-            const NOT_FOUND: u32 = 500;
-            if error.code() == NOT_FOUND { RunError::NoEntry { kernel: kernel.name } } else { error.into() }
+            if error.code() == NOT_FOUND.cast_unsigned() {
+                RunError::NoEntry { kernel: kernel.name }
+            } else {
+                error.into()
+            }
         })?;
         allow_shared_memory(&function, plan.launch.shared_bytes)?;
         let (buffers, originals) = buffers(plan)?;
@@ -209,6 +212,9 @@ fn buffers(plan: &Plan) -> Result<(Vec<(&Buffer, Guarded)>, Vec<(usize, Guarded)
     Ok((buffers, originals))
 }
 
+/// The driver's code for a name that a module does not have.
+const NOT_FOUND: c_int = 500;
+
 /// The constant array of a kernel that a buffer of its plan fills.
 fn constant_array(function: &Function<'_>, kernel: &'static str, buffer: &Buffer) -> Result<DeviceSlice<u8>, RunError> {
     let symbol = format!("{kernel}_{}", buffer.name);
@@ -219,7 +225,10 @@ fn constant_array(function: &Function<'_>, kernel: &'static str, buffer: &Buffer
         CallError::check("cuFuncGetModule", cuFuncGetModule(&raw mut module, function.to_raw().cast()))?;
         cuModuleGetGlobal_v2(&raw mut address, &raw mut bytes, module, name.as_ptr())
     };
-    CallError::check("cuModuleGetGlobal", found)?;
+    // Where the PTX has no such array, it has none of its bytes.
+    if found != NOT_FOUND {
+        CallError::check("cuModuleGetGlobal", found)?;
+    }
     if (bytes as u64) < buffer.bytes() {
         return Err(RunError::ConstantArray { symbol, bytes: bytes as u64, needed: buffer.bytes() });
     }
