@@ -35,13 +35,13 @@ impl Run {
     }
 }
 
-/// Which machine's default sizes to take.
+/// Which default sizes to take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sizes {
-    /// Well past the L2.
-    Gpu,
-    /// A second or two.
-    Simulator,
+    /// Those for measuring: well past the L2.
+    Large,
+    /// Those for the simulator: a second or two.
+    Small,
 }
 
 /// What was asked for.
@@ -271,8 +271,8 @@ impl Selection {
         let mut cases = vec![Vec::new()];
         for axis in family.axes {
             let default = match sizes {
-                Sizes::Gpu => axis.on_gpu,
-                Sizes::Simulator => axis.in_simulator,
+                Sizes::Large => axis.on_gpu,
+                Sizes::Small => axis.in_simulator,
             };
             let takes = |value: &Value| match (axis.kind, *value) {
                 (AxisKind::Count { min, max }, Value::Count(value)) => (min..=max).contains(&value),
@@ -327,7 +327,7 @@ mod tests {
         let mut selection = Selection { kernels: kernels("strided_read").ok(), ..Selection::default() };
         selection.values.insert("elements".into(), vec![Value::Count(1 << 31)]);
         selection.values.insert("stride".into(), vec![Value::Count(1 << 40)]);
-        let error = selection.runs(Sizes::Simulator, 108).err().expect("2^71 elements").to_string();
+        let error = selection.runs(Sizes::Small, 108).err().expect("2^71 elements").to_string();
         assert!(error.contains("strided_read") && error.contains("overflows 64 bits"), "{error}");
     }
 

@@ -211,6 +211,16 @@ fn selection(command: Command) -> Command {
                     .value_name("REGEX")
                     .help("Kernels whose names match; all without"),
             )
+            .arg(
+                Arg::new("sizes")
+                    .long("sizes")
+                    .value_name("SIZES")
+                    .help(
+                        "Which defaults to take where an option has two: large, those on a GPU, or small, those in the \
+                         simulator; without it large where something is timed",
+                    )
+                    .value_parser(PossibleValuesParser::new(["large", "small"])),
+            )
             .arg(json_option()),
     ))
 }
@@ -459,7 +469,13 @@ fn values(matches: &ArgMatches) -> BTreeMap<String, Vec<Value>> {
     values
 }
 
+/// The runs asked for, by default of these sizes.
 fn runs(matches: &ArgMatches, sizes: Sizes, sm_count: u32) -> Result<Vec<Run>, Usage> {
+    let sizes = match matches.get_one::<String>("sizes").map(String::as_str) {
+        Some("large") => Sizes::Large,
+        Some(_) => Sizes::Small,
+        None => sizes,
+    };
     Ok(selected(matches)?.runs(sizes, sm_count).map_err(anyhow::Error::from)?)
 }
 
@@ -573,7 +589,7 @@ fn simulator_options(matches: &ArgMatches) -> sim::Options {
 /// Simulates; `first` is said before anything else.
 fn simulate(matches: &ArgMatches, command: &str, first: Option<&str>) -> Result<bool> {
     let machine = Machine::simulator();
-    let runs = runs(matches, Sizes::Simulator, machine.sm_count)?;
+    let runs = runs(matches, Sizes::Small, machine.sm_count)?;
     let mut output = Output::new(command, machine, &Ptx::embedded(), json(matches)?, runs.len());
     if let Some(first) = first {
         output.say(first)?;
@@ -641,7 +657,7 @@ fn what_to_explain(matches: &ArgMatches) -> Result<(Run, Option<Target>, Option<
             anyhow::anyhow!("--{axis} {}: one case at a time is explained, so give one value", list(values)).into()
         );
     }
-    let runs = Selection { kernels, values }.runs(Sizes::Simulator, Machine::simulator().sm_count);
+    let runs = Selection { kernels, values }.runs(Sizes::Small, Machine::simulator().sm_count);
     let run = runs.map_err(anyhow::Error::from)?.swap_remove(0);
     let html = matches.get_one::<String>("html").map(|file| Target::open("--html", file)).transpose()?;
     let json = json(matches)?;
@@ -668,7 +684,7 @@ fn bench(matches: &ArgMatches) -> Result<bool> {
     };
     let l2 = if matches.get_flag("hot") { L2::Hot } else { L2::Cold };
     let samples = Samples { warm_up: 3, count: *matches.get_one("samples").expect("has a default"), l2 };
-    let runs = runs_on_gpu(matches, Sizes::Gpu, &gpu)?;
+    let runs = runs_on_gpu(matches, Sizes::Large, &gpu)?;
     let child = matches.get_one::<usize>("resume").copied();
     let json = if child.is_some() { Some(Target::StandardOutput) } else { json(matches)? };
     let mut output = Output::new("bench", Machine::gpu(gpu.facts()), &ptx, json, runs.len());
@@ -701,10 +717,10 @@ fn verify(matches: &ArgMatches) -> Result<bool> {
     let machine = gpu.as_ref().map_or_else(Machine::simulator, |gpu| Machine::gpu(gpu.facts()));
     let simulated = match (on, child) {
         (On::Gpu, _) | (_, Some(_)) => Vec::new(),
-        (On::Auto | On::Sim, None) => runs(matches, Sizes::Simulator, Machine::simulator().sm_count)?,
+        (On::Auto | On::Sim, None) => runs(matches, Sizes::Small, Machine::simulator().sm_count)?,
     };
-    // The same cases on both machines: the GPU's defaults are for measuring.
-    let on_gpu_too = gpu.as_ref().map(|gpu| runs_on_gpu(matches, Sizes::Simulator, gpu));
+    // The same cases on both machines: large sizes are for measuring.
+    let on_gpu_too = gpu.as_ref().map(|gpu| runs_on_gpu(matches, Sizes::Small, gpu));
     let on_gpu_too = on_gpu_too.transpose()?.unwrap_or_default();
     let json = if child.is_some() { Some(Target::StandardOutput) } else { json(matches)? };
     let mut output = Output::new("verify", machine, &ptx, json, simulated.len() + on_gpu_too.len());
@@ -723,7 +739,7 @@ fn profile(matches: &ArgMatches) -> Result<bool> {
     }
     let ptx = load_ptx(matches)?;
     let gpu = Gpu::open(ptx.text()).map_err(|error| Usage(anyhow::Error::new(error).context("profile needs a GPU")))?;
-    let runs = runs_on_gpu(matches, Sizes::Simulator, &gpu)?;
+    let runs = runs_on_gpu(matches, Sizes::Small, &gpu)?;
     let json = json(matches)?;
     let progress = Progress::new(runs.len() as u64);
     let profiled = profile::profile(
@@ -755,7 +771,7 @@ fn profile(matches: &ArgMatches) -> Result<bool> {
 /// The arguments that select the same runs in a child process.
 fn same_runs(matches: &ArgMatches) -> Vec<std::ffi::OsString> {
     let mut arguments = Vec::new();
-    for name in ["kernel", "ptx"] {
+    for name in ["kernel", "ptx", "sizes"] {
         if let Some(value) = matches.get_one::<String>(name) {
             arguments.push(format!("--{name}={value}").into());
         }
