@@ -7,6 +7,7 @@ use crate::compare;
 use crate::cuda::Gpu;
 use crate::doctor;
 use crate::explain::{self, Explanation};
+use crate::model::{self, Chip, Effort, Measured};
 use crate::profile;
 use crate::ptx::Ptx;
 use crate::record::{Machine, Record, Report};
@@ -97,11 +98,56 @@ pub fn command() -> Command {
             )
             .arg(ptx())
             .arg(
+                Arg::new("counters-only").long("counters-only").action(ArgAction::SetTrue).help(
+                    "Simulate nothing: record the counters of whole launches, for `predict --measured`, at any size",
+                ),
+            )
+            .arg(
                 Arg::new("ncu")
                     .long("ncu")
                     .value_name("PROGRAM")
                     .help("Nsight Compute's program; without it the first `ncu` in PATH")
                     .value_parser(value_parser!(std::path::PathBuf)),
+            ),
+        )
+        .subcommand(
+            chosen(
+                Command::new("predict")
+                    .about("Predict from simulated counts how long kernels take on a GPU that need not be there")
+                    .long_about(
+                        "Simulates the kernels and replays what they ask for on the caches and the memory of a chip: \
+                         wavefronts of global loads in the L1, sectors read from the L2 and from memory, the time, and \
+                         what it is bound by. Long launches are replayed in part. With --measured the predictions are \
+                         put beside measurements, and scored.",
+                    ),
+            )
+            .arg(threads())
+            .arg(
+                Arg::new("chip")
+                    .long("chip")
+                    .value_name("CHIP")
+                    .help(format!("{}, or a file that describes one", Chip::names().join(", ")))
+                    .default_value("a100-80"),
+            )
+            .arg(
+                Arg::new("describe")
+                    .long("describe")
+                    .value_name("CHIP")
+                    .help("Print the description of a chip, each figure with its source, and predict nothing")
+                    .value_parser(PossibleValuesParser::new(Chip::names())),
+            )
+            .arg(
+                Arg::new("measured")
+                    .long("measured")
+                    .value_name("FILE")
+                    .action(ArgAction::Append)
+                    .help("What `bench --json` or `profile --json` wrote on such a chip: predict what it measured"),
+            )
+            .arg(
+                Arg::new("markdown")
+                    .long("markdown")
+                    .value_name("FILE")
+                    .help("Write the predictions as a Markdown table; - is standard output"),
             ),
         )
         .subcommand(
@@ -202,7 +248,12 @@ fn exports() -> [Arg; 2] {
 
 /// The options that say which kernels, on which cases, and where the results go.
 fn selection(command: Command) -> Command {
-    simulated(axes(
+    simulated(chosen(command))
+}
+
+/// The same without the options of the simulator.
+fn chosen(command: Command) -> Command {
+    axes(
         command
             .arg(
                 Arg::new("kernel")
@@ -222,23 +273,25 @@ fn selection(command: Command) -> Command {
                     .value_parser(PossibleValuesParser::new(["large", "small"])),
             )
             .arg(json_option()),
-    ))
+    )
 }
 
 fn json_option() -> Arg {
     Arg::new("json").long("json").value_name("FILE").help("Write the results as JSON; - is standard output")
 }
 
+fn threads() -> Arg {
+    Arg::new("threads")
+        .long("threads")
+        .value_name("N")
+        .help("Threads of the simulator; its results do not depend on it")
+        .value_parser(value_parser!(u32).range(1..=1024))
+}
+
 /// The options of the simulator.
 fn simulated(command: Command) -> Command {
     command
-        .arg(
-            Arg::new("threads")
-                .long("threads")
-                .value_name("N")
-                .help("Threads of the simulator; its results do not depend on it")
-                .value_parser(value_parser!(u32).range(1..=1024)),
-        )
+        .arg(threads())
         .arg(
             Arg::new("max-blocks")
                 .long("max-blocks")
@@ -307,6 +360,7 @@ pub fn run(matches: &ArgMatches) -> Result<bool> {
         Some(("simulate", matches)) => simulate(matches, "simulate", None),
         Some(("verify", matches)) => verify(matches),
         Some(("profile", matches)) => profile(matches),
+        Some(("predict", matches)) => predict(matches),
         Some(("explain", matches)) => explain(matches),
         Some(("list", matches)) => {
             report::print(&list_kernels(matches.get_flag("names")))?;
@@ -607,6 +661,48 @@ fn simulate_all(runs: &[Run], options: &sim::Options, output: &mut Output) -> Re
     Ok(())
 }
 
+/// Predicts; false if something could not be.
+fn predict(matches: &ArgMatches) -> Result<bool> {
+    if let Some(name) = matches.get_one::<String>("describe") {
+        report::print(Chip::description(name).expect("clap knows the names"))?;
+        return Ok(true);
+    }
+    let chip = Chip::load(matches.get_one::<String>("chip").expect("has a default"));
+    let chip = chip.map_err(|error| Usage(error.into()))?;
+    let mut measured = Measured::default();
+    for file in matches.get_many::<String>("measured").into_iter().flatten() {
+        let text = std::fs::read_to_string(file).with_context(|| format!("--measured {file}")).map_err(Usage)?;
+        measured.add(&text).map_err(|reason| Usage(anyhow::anyhow!("--measured {file}: {reason}")))?;
+    }
+    let mut runs = runs(matches, Sizes::Large, chip.sm_count)?;
+    if matches.contains_id("measured") {
+        runs.retain(|run| measured.knows(run));
+        if runs.is_empty() {
+            return Err(
+                Usage(anyhow::anyhow!("--measured: none of the runs asked for was measured on such a chip")).into()
+            );
+        }
+    }
+    let exports = Exports::open(matches)?;
+    let effort = Effort {
+        threads: matches.get_one::<u32>("threads").map_or(Effort::default().threads, |threads| *threads as usize),
+        ..Effort::default()
+    };
+    let progress = Progress::new(runs.len() as u64);
+    let mut rows = Vec::new();
+    for run in &runs {
+        progress.at(run, 0, 0);
+        rows.push(measured.row(run, &chip, model::predict(run, &chip, effort)));
+        progress.next();
+    }
+    progress.finish();
+    let score = model::Score::of(&rows);
+    let object =
+        serde_json::json!({ "schema": 1, "command": "predict", "chip": chip.name, "score": score, "results": rows });
+    exports.write(&object, || report::prediction_markdown(&chip.name, &rows), || report::prediction_table(&rows))?;
+    Ok(rows.iter().all(|row| row.error.is_none()))
+}
+
 fn explain(matches: &ArgMatches) -> Result<bool> {
     let (run, html, json) = what_to_explain(matches)?;
     let mut runs = vec![run];
@@ -748,7 +844,7 @@ fn profile(matches: &ArgMatches) -> Result<bool> {
         &runs,
         matches.get_one::<std::path::PathBuf>("ncu").map(std::path::PathBuf::as_path),
         &same_runs(matches),
-        &simulator_options(matches),
+        (!matches.get_flag("counters-only")).then(|| simulator_options(matches)).as_ref(),
         &|run| {
             progress.at(run, 0, 0);
             progress.next();

@@ -23,6 +23,7 @@ pub mod compare;
 pub mod cuda;
 pub mod doctor;
 pub mod explain;
+pub mod model;
 pub mod profile;
 pub mod ptx;
 pub mod record;

@@ -21,6 +21,7 @@ pub use ncu::NcuError;
 
 use crate::cases::Run;
 use crate::cuda::Gpu;
+use crate::model::COUNTERS;
 use crate::record::{LaunchRecord, Machine, PtxRecord, operation_name, param};
 use crate::sim::{self, Outcome};
 use gpu::device::host::Space;
@@ -150,15 +151,16 @@ const REQUESTS: [(Space, Operation, &[&str]); 5] = [
 ];
 
 /// Counters that nothing is compared with here, for the models of caches and memory.
-const FURTHER: [&str; 8] = [
-    "l1tex__data_pipe_lsu_wavefronts.sum",
-    "l1tex__data_pipe_lsu_wavefronts_mem_lgds.sum",
-    "l1tex__t_output_wavefronts_pipe_lsu_mem_global_op_ld.sum",
-    "lts__t_sectors_op_read.sum",
-    "lts__t_sectors_op_write.sum",
-    "dram__sectors_read.sum",
+const FURTHER: [&str; 9] = [
+    COUNTERS[0],
+    COUNTERS[1],
+    COUNTERS[2],
+    COUNTERS[3],
+    "l1tex__data_pipe_lsu_wavefronts_mem_shared.sum",
+    "lts__t_sectors_srcunit_tex_op_write.sum",
     "dram__sectors_write.sum",
     "gpu__time_duration.sum",
+    "sm__cycles_elapsed.max",
 ];
 
 impl Profiled {
@@ -190,7 +192,8 @@ impl Profiled {
 }
 
 /// Runs each of `runs` once on the GPU under Nsight Compute, `arguments` being those that make this program's `verify`
-/// launch the same, and puts its counters beside the simulator's counts. `said` hears of each run that is simulated.
+/// launch the same, and puts its counters beside the simulator's counts. `said` hears of each run that is simulated. Without
+/// `options` none is: the counters of whole launches are recorded alone.
 ///
 /// # Errors
 /// If Nsight Compute is not there, may not read counters, or launches something else.
@@ -200,12 +203,12 @@ pub fn profile(
     runs: &[Run],
     profiler: Option<&Path>,
     arguments: &[OsString],
-    options: &sim::Options,
+    options: Option<&sim::Options>,
     said: &dyn Fn(&Run),
 ) -> Result<Profile, NcuError> {
-    let requests = REQUESTS.iter().flat_map(|(_, _, counters)| *counters);
+    let requests = REQUESTS.iter().flat_map(|(_, _, counters)| *counters).filter(|_| options.is_some());
     let metrics: Vec<&str> = requests.copied().chain(FURTHER).collect();
-    let (version, launches) = ncu::launches(profiler, &metrics, arguments)?;
+    let (version, launches) = ncu::launches(profiler, &metrics, arguments, options.is_some())?;
     let kernels: Vec<&str> = runs.iter().map(|run| run.kernel.name).collect();
     let ours: Vec<_> = launches.into_iter().filter(|launch| kernels.contains(&launch.kernel.as_str())).collect();
     if ours.len() != runs.len() || ours.iter().zip(&kernels).any(|(launch, kernel)| launch.kernel != *kernel) {
@@ -269,7 +272,7 @@ impl Site {
     }
 }
 
-fn profiled(run: &Run, launch: ncu::Launch, options: &sim::Options) -> Profiled {
+fn profiled(run: &Run, launch: ncu::Launch, options: Option<&sim::Options>) -> Profiled {
     let mut profiled = Profiled {
         kernel: run.kernel.name.to_owned(),
         kernel_line: run.kernel.line,
@@ -282,6 +285,7 @@ fn profiled(run: &Run, launch: ncu::Launch, options: &sim::Options) -> Profiled 
         error: None,
     };
     profiled.counters.retain(|name, _| FURTHER.contains(&name.as_str()));
+    let Some(options) = options else { return profiled };
     let hardware: BTreeMap<_, Cost> = launch.accesses;
     let by_line = hardware.keys().any(|place| place.at.is_some());
     match simulated(run, options) {

@@ -62,11 +62,13 @@ pub(super) struct Launch {
     pub(super) accesses: BTreeMap<Place, Cost>,
 }
 
-/// Runs `verify` of this program with `arguments` under Nsight Compute: what it says of itself, and every launch in order.
+/// Runs `verify` of this program with `arguments` under Nsight Compute: what it says of itself, and every launch in order,
+/// with its accesses if they are to be counted `by_instruction`.
 pub(super) fn launches(
     profiler: Option<&Path>,
     metrics: &[&str],
     arguments: &[OsString],
+    by_instruction: bool,
 ) -> Result<(String, Vec<Launch>), NcuError> {
     let ncu = Ncu { program: profiler.map_or_else(find, Path::to_owned) };
     let version = ncu.run(["--version".as_ref()])?;
@@ -75,7 +77,10 @@ pub(super) fn launches(
     let report = folder.path().join("busload.ncu-rep");
     let (report, metrics) = (report.as_os_str(), metrics.join(","));
     let ourselves = std::env::current_exe()?;
-    let mut command: Vec<&OsStr> = ["--clock-control", "none", "--section", "SourceCounters"].map(OsStr::new).to_vec();
+    let mut command: Vec<&OsStr> = ["--clock-control", "none"].map(OsStr::new).to_vec();
+    if by_instruction {
+        command.extend(["--section", "SourceCounters"].map(OsStr::new));
+    }
     command.extend(["--metrics".as_ref(), metrics.as_ref(), "--export".as_ref(), report, ourselves.as_os_str()]);
     command.extend(["verify", "--on", "gpu"].map(OsStr::new));
     command.extend(arguments.iter().map(OsString::as_os_str));
@@ -85,8 +90,12 @@ pub(super) fn launches(
         ncu.run(import.into_iter().chain(page.iter().map(OsStr::new)))
     };
     let wrong = |problem| NcuError::Output { program: ncu.name(), problem };
-    let lines = lines(&page(&["source", "--print-source", "cuda,sass"])?);
     let totals = totals(&page(&["raw"])?).map_err(wrong)?;
+    if !by_instruction {
+        let launch = |(kernel, metrics)| Launch { kernel, metrics, accesses: BTreeMap::new() };
+        return Ok((version, totals.into_iter().map(launch).collect()));
+    }
+    let lines = lines(&page(&["source", "--print-source", "cuda,sass"])?);
     let instructions = page(&["source", "--print-source", "sass"])?;
     let instructions = a_launch_each(&instructions, totals.len()).map_err(wrong)?;
     let accesses =

@@ -2,12 +2,14 @@
 
 mod claims;
 mod compare;
+mod predict;
 mod profile;
 mod table;
 mod target;
 
 pub use claims::{claims_markdown, claims_table};
 pub use compare::{comparison_markdown, comparison_table};
+pub use predict::{prediction_markdown, prediction_table};
 pub use profile::profile_table;
 pub use table::table;
 pub use target::Target;

@@ -240,6 +240,7 @@ impl Runner {
         if everybody {
             context.count();
         }
+        context.pass_exchange(first / 32, at);
         let synced = |thread: &usize| {
             values[thread - first].is_some() && matches!(context.lanes[*thread].state, State::Warp { source: None, .. })
         };

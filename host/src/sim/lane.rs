@@ -11,6 +11,7 @@ use super::requests::{OpenGrouping, Request, Requests, Site};
 use super::sample::Sampler;
 use super::sanitizer::{Race, Sanitizer, Uninitialized};
 use super::shared::{self, SharedMemory};
+use super::trace::{Trace, WHOLE_BLOCK};
 use super::{Job, Pulse, Transactions, coalesce};
 use corosensei::Yielder;
 use gpu::device::host::{self, Access, Coordinate, Machine, Number, Op, Space};
@@ -162,6 +163,8 @@ pub(super) struct Context {
     pub(super) counts: FxHashMap<(Site, Region), Cost>,
     /// Looks at requests one by one, if asked to.
     pub(super) sampler: Option<Sampler>,
+    /// What this block asked for, if somebody observes.
+    pub(super) trace: Option<Trace>,
     pub(super) findings: Vec<Finding>,
     /// Whether the block cannot go on.
     pub(super) stopped: bool,
@@ -195,6 +198,7 @@ impl Context {
             barriers: 0,
             counts: FxHashMap::default(),
             sampler: job.sampling.map(|sampling| Sampler::new(sampling, job.blocks.count())),
+            trace: job.observer.as_ref().map(|observed| Trace::new(observed.observer.lines_a_warp())),
             findings: Vec::new(),
             stopped: false,
             job,
@@ -212,6 +216,11 @@ impl Context {
         // SAFETY: null, or the block that this thread runs, which nobody has borrowed while a panic is reported.
         let Some(context) = (unsafe { context.as_ref() }) else { return false };
         context.pulse.thread.load(Relaxed) != 0
+    }
+
+    /// Bytes of shared memory that a block has.
+    pub(super) fn shared_bytes(&self) -> u64 {
+        self.shared.used()
     }
 
     /// Forgets what the lanes of an abandoned block asked for.
@@ -349,6 +358,9 @@ impl Context {
             if let Some(sampler) = &mut self.sampler {
                 sampler.look(self.turn, block_idx, warp, request, region, counts);
             }
+            if let Some(trace) = &mut self.trace {
+                trace.add(warp, request);
+            }
         }
     }
 
@@ -360,7 +372,17 @@ impl Context {
     /// The block has passed a barrier.
     pub(super) fn pass_barrier(&mut self, at: &'static Location<'static>) {
         self.sanitizer.pass_barrier();
+        if let Some(trace) = &mut self.trace {
+            trace.wait(WHOLE_BLOCK, at);
+        }
         self.count_barrier(0, at);
+    }
+
+    /// A warp's lanes have exchanged values.
+    pub(super) fn pass_exchange(&mut self, warp: usize, at: &'static Location<'static>) {
+        if let Some(trace) = &mut self.trace {
+            trace.wait(warp as u16, at);
+        }
     }
 
     /// The block has ended.

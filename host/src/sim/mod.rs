@@ -19,6 +19,7 @@ mod requests;
 mod sample;
 mod sanitizer;
 mod shared;
+pub mod trace;
 
 pub use arch::{Arch, Transactions};
 pub use finding::{Finding, Kind, Position};
@@ -38,6 +39,7 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering::Relaxed, Ord
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant};
+use trace::{Observer, Trace};
 
 /// At most so many findings are kept of a launch.
 const FINDINGS: usize = 16;
@@ -49,6 +51,8 @@ pub struct Options {
     pub threads: usize,
     /// Blocks to run at most; a larger grid is sampled.
     pub max_blocks: u64,
+    /// Take the sample from the front of the grid instead of from all over it.
+    pub from_the_front: bool,
     /// When to give up on a kernel that does not end.
     pub limits: Limits,
     /// The generation of GPUs whose transactions to count too.
@@ -58,13 +62,24 @@ pub struct Options {
     pub sanitize: bool,
     /// Look at requests one by one, and keep some.
     pub sampling: Option<Sampling>,
+    /// Who is told what the blocks ask for.
+    pub observer: Option<Arc<dyn Observer>>,
 }
 
 impl Default for Options {
     fn default() -> Self {
         let threads = std::thread::available_parallelism().map_or(1, usize::from);
         let limits = Limits::default();
-        Self { threads, max_blocks: u64::MAX, limits, arch: None, sanitize: true, sampling: None }
+        Self {
+            threads,
+            max_blocks: u64::MAX,
+            from_the_front: false,
+            limits,
+            arch: None,
+            sanitize: true,
+            sampling: None,
+            observer: None,
+        }
     }
 }
 
@@ -116,6 +131,8 @@ pub struct Outcome {
     pub findings: Vec<Finding>,
     /// Which blocks ran.
     pub blocks: Blocks,
+    /// Bytes of shared memory of a block, static and dynamic.
+    pub shared_bytes: u64,
     memory: Option<Memory>,
 }
 
@@ -126,30 +143,37 @@ impl Outcome {
     }
 }
 
-/// The blocks of a grid that a simulation runs: all, or every so manieth and the last.
+/// The blocks of a grid that a simulation runs: all, the first ones, or every so manieth and the last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Blocks {
     /// Blocks of the grid.
     pub total: u64,
-    /// From one simulated block to the next: 1 if all are.
+    /// From one simulated block to the next: 1 if all are, or all of the first ones.
     pub step: u64,
+    /// At most so many run.
+    pub most: u64,
 }
 
 impl Blocks {
     /// All of a grid if there are no more than `max`, else a sample of about as many. The step is odd, so that it goes
     /// through all columns of a grid whose width is a power of two.
     pub fn choose(total: u64, max: u64) -> Self {
-        Self { total, step: if total <= max { 1 } else { total.div_ceil(max.max(1)) | 1 } }
+        Self { total, step: if total <= max { 1 } else { total.div_ceil(max.max(1)) | 1 }, most: total }
+    }
+
+    /// The first of a grid, in the order in which a GPU begins them.
+    pub fn first(total: u64, most: u64) -> Self {
+        Self { total, step: 1, most: most.min(total) }
     }
 
     /// How many run.
     pub fn count(&self) -> u64 {
-        self.total.div_ceil(self.step) + u64::from(!(self.total - 1).is_multiple_of(self.step))
+        (self.total.div_ceil(self.step) + u64::from(!(self.total - 1).is_multiple_of(self.step))).min(self.most)
     }
 
     /// Whether all run.
     pub fn complete(&self) -> bool {
-        self.step == 1
+        self.step == 1 && self.most == self.total
     }
 
     fn get(&self, i: u64) -> u64 {
@@ -171,6 +195,7 @@ struct Job {
     limits: Limits,
     arch: Option<Arch>,
     sampling: Option<Sampling>,
+    observer: Option<Observed>,
     blocks: Blocks,
     next: AtomicU64,
     done: AtomicU64,
@@ -178,6 +203,29 @@ struct Job {
     faulty: AtomicU64,
     turns: Turns,
     pulse: Vec<Arc<Pulse>>,
+}
+
+/// Hands the traces of blocks to an observer in their order, whoever ran them.
+struct Observed {
+    observer: Arc<dyn Observer>,
+    /// The turn that comes next, and the traces of later ones.
+    waiting: Mutex<(u64, BTreeMap<u64, Trace>)>,
+}
+
+impl Observed {
+    fn new(observer: Arc<dyn Observer>) -> Self {
+        Self { observer, waiting: Mutex::default() }
+    }
+
+    fn hand_over(&self, turn: u64, trace: Trace) {
+        let mut waiting = self.waiting.lock().expect("no panic under this lock");
+        let (next, later) = &mut *waiting;
+        later.insert(turn, trace);
+        while let Some(trace) = later.remove(next) {
+            *next += 1;
+            self.observer.block(trace);
+        }
+    }
 }
 
 /// A worker's sign of life, for the watch.
@@ -257,7 +305,8 @@ fn run(
     progress: &dyn Fn(u64, u64),
 ) -> Result<(Outcome, bool), crate::arguments::ArgumentError> {
     let words = crate::arguments::words(&kernel, &plan, Memory::base)?;
-    let blocks = Blocks::choose(plan.launch.block_count(), options.max_blocks);
+    let choose = if options.from_the_front { Blocks::first } else { Blocks::choose };
+    let blocks = choose(plan.launch.block_count(), options.max_blocks);
     let workers = options.threads.max(1).min(usize::try_from(blocks.count()).unwrap_or(usize::MAX));
     let job = Arc::new(Job {
         kernel,
@@ -270,6 +319,7 @@ fn run(
         limits: options.limits,
         arch: options.arch,
         sampling: options.sampling,
+        observer: options.observer.clone().map(Observed::new),
         blocks,
         next: AtomicU64::new(0),
         done: AtomicU64::new(0),
@@ -300,7 +350,16 @@ fn run(
                 if let Some(finding) = watch.look(&job) {
                     let (sites, sampled, findings) = (Vec::new(), Vec::new(), vec![finding]);
                     let (regions, transactions) = (BTreeMap::new(), BTreeMap::new());
-                    let outcome = Outcome { sites, sampled, regions, transactions, findings, blocks, memory: None };
+                    let outcome = Outcome {
+                        sites,
+                        sampled,
+                        regions,
+                        transactions,
+                        findings,
+                        blocks,
+                        shared_bytes: 0,
+                        memory: None,
+                    };
                     return Ok((outcome, false));
                 }
             }
@@ -316,6 +375,7 @@ struct Part {
     counts: Vec<(requests::Site, Region, Cost)>,
     sampler: Option<Sampler>,
     findings: Option<(u64, Vec<Finding>)>,
+    shared_bytes: u64,
 }
 
 fn work(job: &Arc<Job>, worker: usize) -> Part {
@@ -334,16 +394,20 @@ fn work(job: &Arc<Job>, worker: usize) -> Part {
             job.faulty.fetch_min(turn, SeqCst);
             findings = Some((turn, found));
         }
+        if let (Some(observer), Some(trace)) = (&job.observer, &mut runner.context().trace) {
+            observer.hand_over(turn, trace.take());
+        }
         job.turns.end(turn);
         job.done.fetch_add(1, Relaxed);
     }
     let findings = runner.context().finish(findings);
     let counts = runner.context().counts.drain().map(|((site, region), cost)| (site, region, cost)).collect();
     let sampler = runner.context().sampler.take();
-    Part { counts, sampler, findings }
+    Part { counts, sampler, findings, shared_bytes: runner.context().shared_bytes() }
 }
 
 fn gather(job: Arc<Job>, parts: Vec<Part>) -> Outcome {
+    let shared_bytes = parts.iter().map(|part| part.shared_bytes).max().unwrap_or(0);
     let first = parts.iter().filter_map(|part| part.findings.as_ref()).min_by_key(|(turn, _)| *turn);
     let findings = first.map(|(_, findings)| findings.clone()).unwrap_or_default();
     let mut sites = BTreeMap::<_, Site>::new();
@@ -382,7 +446,16 @@ fn gather(job: Arc<Job>, parts: Vec<Part>) -> Outcome {
     // Every worker has let go of the job, unless it is on its way out of its last call.
     let memory = Arc::into_inner(job).map(|job| job.memory);
     let sampled = sampled.into_values().collect();
-    Outcome { sites: sites.into_values().collect(), sampled, regions, transactions, findings, blocks, memory }
+    Outcome {
+        sites: sites.into_values().collect(),
+        sampled,
+        regions,
+        transactions,
+        findings,
+        blocks,
+        shared_bytes,
+        memory,
+    }
 }
 
 /// Looks whether the workers' lanes still make calls.

@@ -48,6 +48,11 @@ impl SharedMemory {
         self.bytes.resize(cells, u128::from_ne_bytes([POISON; 16]));
     }
 
+    /// Bytes of the arrays that a block has used, and of the dynamic one.
+    pub(super) fn used(&self) -> u64 {
+        u64::from(self.static_bytes + self.arrays[0].bytes)
+    }
+
     /// The address of the dynamic array.
     pub(super) fn dynamic(&self) -> u32 {
         0

@@ -1,0 +1,287 @@
+//! What the model must know of a GPU: figures with their sources, and constants fitted to measurements.
+
+use crate::sim::coalesce::{LINE, SECTOR};
+use serde::{Deserialize, Serialize};
+use std::path::Path;
+
+/// A figure and where it comes from.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Figure {
+    /// The figure.
+    pub value: f64,
+    /// Who says so.
+    pub source: String,
+}
+
+/// A GPU as a file describes it: every figure with its source. Cycles are those of the multiprocessors.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Description {
+    name: String,
+    sm_count: Figure,
+    clock_ghz: Figure,
+    warps_per_sm: Figure,
+    blocks_per_sm: Figure,
+    shared_kib_per_sm: Figure,
+    l1_kib: Figure,
+    l2_bytes: Figure,
+    l2_bytes_per_cycle: Figure,
+    dram_gbps: Figure,
+    shared_latency_cycles: Figure,
+    l1_latency_cycles: Figure,
+    l2_latency_cycles: Figure,
+    dram_latency_cycles: Figure,
+}
+
+/// A GPU, as far as it decides what memory accesses cost.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Chip {
+    /// Its name.
+    pub name: String,
+    /// Multiprocessors.
+    pub sm_count: u32,
+    /// The clock of the multiprocessors.
+    pub clock_ghz: f64,
+    /// Warps that a multiprocessor holds.
+    pub warps_per_sm: u64,
+    /// Blocks that it holds.
+    pub blocks_per_sm: u64,
+    /// Bytes of shared memory that it has for its blocks.
+    pub shared_bytes_per_sm: u64,
+    /// Bytes of its L1 and shared memory together.
+    pub l1_bytes: u64,
+    /// Bytes of the L2.
+    pub l2_bytes: u64,
+    /// Bytes that the L2 sends in a cycle at most.
+    pub l2_bytes_per_cycle: f64,
+    /// Bandwidth of the memory by its clock and width.
+    pub dram_gbps: f64,
+    /// Cycles from a load to its data, by where they are: shared memory, L1, L2, memory.
+    pub latency: [f64; 4],
+}
+
+/// Why there is no chip of that name.
+#[derive(Debug, thiserror::Error)]
+pub enum ChipError {
+    /// Neither a known chip nor a file.
+    #[error("--chip {0}: neither a chip that is built in ({known}) nor a file that describes one", known = Chip::names().join(", "))]
+    Unknown(String),
+    /// A file that does not describe a chip.
+    #[error("--chip {file}: {reason}; `busload predict --describe h200` prints a description to start from")]
+    Description {
+        /// The file.
+        file: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+}
+
+/// The chips that are built in: name on the command line, description.
+const BUILT_IN: [(&str, &str); 5] = [
+    ("a100-40", include_str!("chips/a100-40.json")),
+    ("a100-80", include_str!("chips/a100-80.json")),
+    ("h100-pcie", include_str!("chips/h100-pcie.json")),
+    ("h100-sxm", include_str!("chips/h100-sxm.json")),
+    ("h200", include_str!("chips/h200.json")),
+];
+
+impl Chip {
+    /// The names of those that are built in.
+    pub fn names() -> [&'static str; 5] {
+        BUILT_IN.map(|(name, _)| name)
+    }
+
+    /// The description of one that is built in, each figure with its source.
+    pub fn description(name: &str) -> Option<&'static str> {
+        BUILT_IN.into_iter().find(|(known, _)| *known == name).map(|(_, description)| description)
+    }
+
+    /// A chip that is built in, or that a file describes.
+    ///
+    /// # Errors
+    /// If it is neither, or a figure makes no sense.
+    pub fn load(name: &str) -> Result<Self, ChipError> {
+        if let Some(description) = Self::description(name) {
+            return Self::parse(name, description);
+        }
+        if !Path::new(name).exists() {
+            return Err(ChipError::Unknown(name.to_owned()));
+        }
+        let wrong = |error: std::io::Error| ChipError::Description { file: name.to_owned(), reason: error.to_string() };
+        Self::parse(name, &std::fs::read_to_string(name).map_err(wrong)?)
+    }
+
+    fn parse(file: &str, text: &str) -> Result<Self, ChipError> {
+        let wrong = |reason: String| ChipError::Description { file: file.to_owned(), reason };
+        let chip: Description = serde_json::from_str(text).map_err(|error| wrong(error.to_string()))?;
+        let figures = [
+            ("sm_count", &chip.sm_count, 1.0..=4096.0),
+            ("clock_ghz", &chip.clock_ghz, 0.01..=100.0),
+            ("warps_per_sm", &chip.warps_per_sm, 1.0..=1024.0),
+            ("blocks_per_sm", &chip.blocks_per_sm, 1.0..=1024.0),
+            ("shared_kib_per_sm", &chip.shared_kib_per_sm, 1.0..=65536.0),
+            ("l1_kib", &chip.l1_kib, 1.0..=65536.0),
+            ("l2_bytes", &chip.l2_bytes, 4096.0..=1e12),
+            ("l2_bytes_per_cycle", &chip.l2_bytes_per_cycle, 1.0..=1e6),
+            ("dram_gbps", &chip.dram_gbps, 1.0..=1e6),
+            ("shared_latency_cycles", &chip.shared_latency_cycles, 1.0..=1e5),
+            ("l1_latency_cycles", &chip.l1_latency_cycles, 1.0..=1e5),
+            ("l2_latency_cycles", &chip.l2_latency_cycles, 1.0..=1e5),
+            ("dram_latency_cycles", &chip.dram_latency_cycles, 1.0..=1e5),
+        ];
+        for (name, figure, range) in figures {
+            let Figure { value, source } = figure;
+            if !range.contains(value) {
+                return Err(wrong(format!("{name} is {value}: give {} to {}", range.start(), range.end())));
+            }
+            if source.is_empty() {
+                return Err(wrong(format!("{name} has no source: say where {value} comes from")));
+            }
+        }
+        let latency =
+            [&chip.shared_latency_cycles, &chip.l1_latency_cycles, &chip.l2_latency_cycles, &chip.dram_latency_cycles];
+        if !latency.is_sorted_by(|near, far| near.value <= far.value) {
+            return Err(wrong("the latencies must not fall from shared memory over L1 and L2 to memory".to_owned()));
+        }
+        Ok(Self {
+            name: chip.name,
+            sm_count: chip.sm_count.value as u32,
+            clock_ghz: chip.clock_ghz.value,
+            warps_per_sm: chip.warps_per_sm.value as u64,
+            blocks_per_sm: chip.blocks_per_sm.value as u64,
+            shared_bytes_per_sm: chip.shared_kib_per_sm.value as u64 * 1024,
+            l1_bytes: chip.l1_kib.value as u64 * 1024,
+            l2_bytes: chip.l2_bytes.value as u64,
+            l2_bytes_per_cycle: chip.l2_bytes_per_cycle.value,
+            dram_gbps: chip.dram_gbps.value,
+            latency: latency.map(|figure| figure.value),
+        })
+    }
+
+    /// Blocks of `warps` warps and `shared_bytes` of shared memory that a multiprocessor holds, and the bytes of L1 that
+    /// are left to it. Registers are not known without a compiler: they are taken to suffice.
+    pub fn residency(&self, warps: u64, shared_bytes: u64) -> (u64, u64) {
+        let each = if shared_bytes == 0 { 0 } else { shared_bytes + SHARED_OF_THE_SYSTEM };
+        let by_shared = self.shared_bytes_per_sm.checked_div(each).unwrap_or(u64::MAX);
+        let blocks = self.blocks_per_sm.min(self.warps_per_sm / warps.max(1)).min(by_shared).max(1);
+        let wanted = (blocks * each).div_ceil(1024);
+        let carved = CARVE_OUTS.into_iter().find(|kib| *kib >= wanted).unwrap_or(u64::MAX).saturating_mul(1024);
+        (blocks, self.l1_bytes - carved.min(self.shared_bytes_per_sm))
+    }
+}
+
+/// Bytes of shared memory a block that the system takes for itself (CUDA C++ Programming Guide, compute capability 8.0 on).
+const SHARED_OF_THE_SYSTEM: u64 = 1024;
+
+/// KiB of a multiprocessor's memory that can be set apart as shared (the same guide, 8.0 and 9.0).
+const CARVE_OUTS: [u64; 9] = [0, 8, 16, 32, 64, 100, 132, 164, 196];
+
+/// Cycles before the first block and after the last, with the events that a time is taken by.
+pub(super) const LAUNCH: f64 = 11_000.0;
+
+/// What a chip's description does not say, fitted to an H200 on the families that [`FITTED_ON`](super::FITTED_ON) names.
+/// Rates are shares of a figure of the description, so that they carry over to another chip, where none of it was measured.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Constants {
+    pub(super) latency_shared: f64,
+    pub(super) latency_l1: f64,
+    /// Beyond that of the L1.
+    pub(super) latency_l2: f64,
+    /// Beyond that of the L2.
+    pub(super) latency_dram: f64,
+    /// Cycles of a multiprocessor's issue slots that a request takes with the arithmetic around it.
+    pub(super) issue: f64,
+    /// Cycles from one request of a warp to its next.
+    pub(super) between: f64,
+    /// Cycles a pass of constant memory.
+    pub(super) constant_pass: f64,
+    /// Cycles for a shuffle or a meeting of a warp, and for a barrier of a block.
+    pub(super) shuffle: f64,
+    pub(super) barrier: f64,
+    /// Cycles from the end of a block to the first request of the next in its place.
+    pub(super) block_start: f64,
+    /// Cycles from one warp that a multiprocessor launches to the next.
+    pub(super) warp_launch: f64,
+    /// Sectors a cycle between a multiprocessor and the L2.
+    pub(super) port_sectors: f64,
+    /// Sectors a cycle that the L2 sends or takes, and lines a cycle that it takes stores to.
+    pub(super) l2_sectors: f64,
+    pub(super) l2_stores: f64,
+    /// Lines that may be dirty at a time.
+    pub(super) dirty_lines: usize,
+    /// Cycles a sector to or from memory, those more where it lies in a region that is not at hand, and those more to put
+    /// together what was written of it.
+    pub(super) dram_sector: f64,
+    pub(super) dram_elsewhere: f64,
+    pub(super) dram_merge: f64,
+    /// Lines of a region, and regions at hand.
+    pub(super) region_lines: u64,
+    pub(super) regions: usize,
+    /// Twice the cycles in the queue of the memory at half its rate.
+    pub(super) dram_queue: f64,
+}
+
+impl Constants {
+    pub(super) fn of(chip: &Chip) -> Self {
+        let [shared, l1, l2, dram] = chip.latency;
+        let sector = SECTOR as f64;
+        let dram_sector = sector * chip.clock_ghz / (0.91 * chip.dram_gbps);
+        Self {
+            latency_shared: shared,
+            latency_l1: l1,
+            latency_l2: l2 - l1,
+            latency_dram: dram - l2,
+            issue: 0.75,
+            between: 10.0,
+            constant_pass: 2.0,
+            shuffle: 24.0,
+            barrier: 30.0,
+            block_start: 560.0,
+            warp_launch: 4.0,
+            port_sectors: 2.0,
+            l2_sectors: 0.62 * chip.l2_bytes_per_cycle / sector,
+            l2_stores: 0.22 * chip.l2_bytes_per_cycle / sector,
+            dirty_lines: (chip.l2_bytes / 3 / LINE) as usize,
+            dram_sector,
+            dram_elsewhere: 1.6 * dram_sector,
+            dram_merge: 2.0 * dram_sector,
+            region_lines: 64,
+            regions: 1 << 14,
+            dram_queue: 330.0,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_built_in_chips_are_what_they_should_be() {
+        for name in Chip::names() {
+            let chip = Chip::load(name).unwrap_or_else(|error| panic!("{error}"));
+            assert!(chip.l1_bytes > chip.shared_bytes_per_sm, "{name}");
+        }
+        let h200 = Chip::load("h200").expect("is built in");
+        assert_eq!(h200.residency(8, 0), (8, 256 << 10));
+        assert_eq!(h200.residency(8, 4096), (8, (256 - 64) << 10), "8 blocks of 5 KiB");
+        assert_eq!(h200.residency(8, 48 << 10), (4, (256 - 196) << 10));
+        assert_eq!(h200.residency(1, 0), (32, 256 << 10), "as many blocks as there may be");
+    }
+
+    #[test]
+    fn what_is_wrong_with_a_description_is_said() {
+        let text = Chip::description("h200").expect("is built in");
+        let changed = |from: &str, to: &str| {
+            assert!(text.contains(from), "{from}");
+            Chip::parse("my.json", &text.replacen(from, to, 1)).expect_err(to).to_string()
+        };
+        assert!(changed("\"value\": 132", "\"value\": 0").starts_with("--chip my.json: sm_count is 0: give 1 to 4096"));
+        assert!(changed("\"sm_count\"", "\"sms\"").contains("unknown field `sms`"));
+        assert!(changed("\"value\": 29", "\"value\": 99").contains("the latencies must not fall"));
+        assert!(
+            Chip::load("h300").expect_err("none").to_string().contains("a100-40, a100-80, h100-pcie, h100-sxm, h200")
+        );
+    }
+}

@@ -1,0 +1,516 @@
+//! Replays what blocks asked for, request by request, on the multiprocessors, caches and memory of a chip.
+//!
+//! Everything that serves requests serves them one after another, each at its own rate: the issue slots and the load/store
+//! unit of a multiprocessor, its port to the L2, the L2, the memory. A warp goes on when what it waits for has arrived.
+
+use super::cache::{self, Cache};
+use super::chip::{Chip, Constants};
+use super::loads::Loads;
+use super::{Busy, Traffic};
+use crate::sim::coalesce::SECTOR;
+use crate::sim::trace::{Line, Trace, Traced, WHOLE_BLOCK, What};
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+
+/// A block that a multiprocessor holds.
+struct Resident {
+    trace: Trace,
+    warps: Vec<Warp>,
+    sm: usize,
+    /// Warps that have not ended.
+    running: usize,
+    /// Warps that wait at a barrier.
+    waiting: usize,
+}
+
+struct Warp {
+    /// The numbers of its requests in the block's trace, the barriers of the block among them.
+    requests: Vec<u32>,
+    next: usize,
+    /// Loads on their way: the position they come from, and when they arrive.
+    flying: Vec<(usize, f64)>,
+}
+
+/// A time in cycles that can be a key: none is negative.
+fn key(time: f64) -> u64 {
+    time.to_bits()
+}
+
+/// How far the machine had come at some moment, all of its slots taken.
+#[derive(Clone, Copy)]
+pub(super) struct Mark {
+    /// Blocks that had begun, or requests made.
+    pub(super) done: u64,
+    /// When, in cycles.
+    pub(super) at: f64,
+    pub(super) traffic: Traffic,
+    pub(super) busy: Busy,
+}
+
+/// A chip at work on one launch.
+pub(super) struct Machine {
+    constants: Constants,
+    loads: Loads,
+    sms: Vec<Multiprocessor>,
+    memory: Memory,
+    /// Blocks that no multiprocessor holds yet.
+    pending: VecDeque<Trace>,
+    slots: Vec<Option<Resident>>,
+    /// Slots without a block, and since when.
+    free: BinaryHeap<Reverse<(u64, usize)>>,
+    /// Warps, and when they can go on; of those at the same time, the one that came first.
+    ready: BinaryHeap<Reverse<(u64, u64, usize, usize)>>,
+    sequence: u64,
+    /// Neighbouring blocks that go to one multiprocessor: two, where there are enough for all of them.
+    neighbours: usize,
+    /// Lines and requests to replay at most.
+    budget: u64,
+    replayed: u64,
+    begun: u64,
+    ended: f64,
+    /// Requests of the blocks it was given.
+    pub(super) given: u64,
+    /// Requests made.
+    pub(super) made: u64,
+    /// One for each wave of blocks, when the last of it began.
+    pub(super) waves: Vec<Mark>,
+    /// One for every so many requests.
+    pub(super) marks: Vec<Mark>,
+}
+
+/// Cycles of work that a load/store unit takes in advance.
+const LSU_QUEUE: f64 = 64.0;
+
+/// Requests between two marks.
+const BETWEEN_MARKS: u64 = 256;
+
+impl Machine {
+    /// An idle `chip` whose multiprocessors hold so many of `blocks` blocks at a time and have so much L1.
+    pub(super) fn new(chip: &Chip, loads: Loads, blocks: u64, blocks_per_sm: u64, l1_bytes: u64, budget: u64) -> Self {
+        let constants = Constants::of(chip);
+        let sm_count = chip.sm_count as usize;
+        let slots = sm_count * blocks_per_sm as usize;
+        Self {
+            constants,
+            loads,
+            sms: (0..sm_count).map(|_| Multiprocessor::new(l1_bytes)).collect(),
+            memory: Memory::new(chip, constants),
+            pending: VecDeque::new(),
+            slots: (0..slots).map(|_| None).collect(),
+            free: (0..slots).map(|slot| Reverse((key(0.0), slot))).collect(),
+            ready: BinaryHeap::new(),
+            sequence: 0,
+            neighbours: if blocks < 2 * u64::from(chip.sm_count) || blocks_per_sm == 1 { 1 } else { 2 },
+            budget,
+            replayed: 0,
+            begun: 0,
+            ended: 0.0,
+            given: 0,
+            made: 0,
+            waves: Vec::new(),
+            marks: Vec::new(),
+        }
+    }
+
+    /// Takes the next block, and goes as far as the blocks that it was given allow.
+    pub(super) fn take(&mut self, trace: Trace) {
+        let requests = trace.requests.iter().filter(|request| request.what != What::Wait).count() as u64;
+        self.given += requests + trace.left_out;
+        if self.replayed < self.budget {
+            self.pending.push_back(trace);
+            self.advance(false);
+        }
+    }
+
+    /// No other block comes: goes on to the end, or to the end of the budget, and says where it stands.
+    pub(super) fn finish(&mut self) -> Mark {
+        self.advance(true);
+        let at = self.ended.max(self.memory.l2_free).max(self.memory.dram_free);
+        self.mark(self.made, at)
+    }
+
+    fn mark(&self, done: u64, at: f64) -> Mark {
+        let mut busy = self.memory.busy;
+        for sm in &self.sms {
+            busy.lsu_global += sm.global_cycles / self.sms.len() as f64;
+            busy.lsu_shared += sm.shared_cycles / self.sms.len() as f64;
+            busy.issue += sm.issue_cycles / self.sms.len() as f64;
+        }
+        Mark { done, at, traffic: self.memory.traffic, busy }
+    }
+
+    fn advance(&mut self, no_more: bool) {
+        while self.replayed < self.budget {
+            // A slot that is free before the next warp goes on takes a block first.
+            let next = self.ready.peek().map(|Reverse((time, ..))| *time);
+            if let Some(Reverse((since, slot))) = self.free.peek().copied()
+                && next.is_none_or(|next| since <= next)
+            {
+                if let Some(trace) = self.pending.pop_front() {
+                    self.free.pop();
+                    self.begin(trace, slot, f64::from_bits(since));
+                    continue;
+                }
+                if !no_more {
+                    return;
+                }
+            }
+            let Some(Reverse((time, _, slot, warp))) = self.ready.pop() else { return };
+            self.step(f64::from_bits(time), slot, warp);
+        }
+    }
+
+    fn begin(&mut self, trace: Trace, slot: usize, since: f64) {
+        let number = slot / self.neighbours % self.sms.len();
+        let sm = &mut self.sms[number];
+        let launched = since.max(sm.next_launch);
+        let ours = trace.requests.iter().filter(|request| request.warp != WHOLE_BLOCK);
+        let count = ours.map(|request| usize::from(request.warp) + 1).max().unwrap_or(1);
+        sm.next_launch = launched + self.constants.warp_launch * count as f64;
+        let mut warps: Vec<Warp> =
+            (0..count).map(|_| Warp { requests: Vec::new(), next: 0, flying: Vec::new() }).collect();
+        for (number, request) in (0..).zip(&trace.requests) {
+            match request.warp {
+                WHOLE_BLOCK => warps.iter_mut().for_each(|warp| warp.requests.push(number)),
+                warp => warps[usize::from(warp)].requests.push(number),
+            }
+        }
+        let start = launched + self.constants.block_start;
+        self.begun += 1;
+        if self.begun.is_multiple_of(self.slots.len() as u64) {
+            self.waves.push(self.mark(self.begun, start));
+        }
+        self.slots[slot] = Some(Resident { trace, warps, sm: number, running: count, waiting: 0 });
+        for warp in 0..count {
+            self.schedule(start, slot, warp);
+        }
+    }
+
+    fn schedule(&mut self, time: f64, slot: usize, warp: usize) {
+        self.sequence += 1;
+        self.ready.push(Reverse((key(time), self.sequence, slot, warp)));
+    }
+
+    /// Lets a warp make its next request, or wait for what that needs.
+    fn step(&mut self, now: f64, slot: usize, warp: usize) {
+        let block = self.slots[slot].as_mut().expect("a warp that is ready has a block");
+        let state = &mut block.warps[warp];
+        state.flying.retain(|(_, arrives)| *arrives > now);
+        let all_here = state.flying.iter().fold(now, |latest, (_, arrives)| latest.max(*arrives));
+        let Some(number) = state.requests.get(state.next).map(|number| *number as usize) else {
+            if all_here > now {
+                return self.schedule(all_here, slot, warp);
+            }
+            block.running -= 1;
+            if block.running == 0 {
+                self.slots[slot] = None;
+                self.free.push(Reverse((key(now), slot)));
+            }
+            self.ended = self.ended.max(now);
+            return;
+        };
+        let request = block.trace.requests[number];
+        let site = std::ptr::from_ref(request.at).addr();
+        let load = self.loads.at(request.at);
+        let may_overtake = match request.what {
+            What::Load { .. } | What::SharedLoad | What::Constant => {
+                !load.dependent && state.flying.iter().filter(|(other, _)| *other == site).count() < load.in_flight
+            }
+            What::Store | What::Atomic | What::SharedStore | What::Wait => false,
+        };
+        if !may_overtake && all_here > now {
+            return self.schedule(all_here, slot, warp);
+        }
+        state.next += 1;
+        if request.what == What::Wait {
+            if request.warp != WHOLE_BLOCK {
+                return self.schedule(now + self.constants.shuffle, slot, warp);
+            }
+            block.waiting += 1;
+            // Warps that have ended are not waited for: none has, since all pass every barrier.
+            if block.waiting == block.running {
+                block.waiting = 0;
+                for warp in 0..block.running {
+                    self.schedule(now + self.constants.barrier, slot, warp);
+                }
+            }
+            return;
+        }
+        let first = number.checked_sub(1).map_or(0, |before| block.trace.requests[before].lines_end);
+        let lines = &block.trace.lines[first as usize..request.lines_end as usize];
+        let sm = &mut self.sms[block.sm];
+        let issued = now.max(sm.issue_free);
+        sm.issue_free = issued + self.constants.issue;
+        sm.issue_cycles += self.constants.issue;
+        if let Some(arrives) = sm.serve(request, lines, issued, &self.constants, &mut self.memory) {
+            state.flying.push((site, arrives));
+        }
+        // A load/store unit that has enough to do takes nothing more, and nothing passes it.
+        sm.issue_free = sm.issue_free.max(sm.lsu_free - LSU_QUEUE);
+        self.made += 1;
+        self.replayed += 1 + lines.len() as u64;
+        if self.made.is_multiple_of(BETWEEN_MARKS) && (!self.pending.is_empty() || self.free.is_empty()) {
+            self.marks.push(self.mark(self.made, issued));
+        }
+        self.schedule(issued + self.constants.between, slot, warp);
+    }
+}
+
+/// What a multiprocessor serves requests with.
+struct Multiprocessor {
+    l1: Cache,
+    issue_free: f64,
+    lsu_free: f64,
+    port_free: f64,
+    next_launch: f64,
+    /// What each was busy with so far.
+    issue_cycles: f64,
+    global_cycles: f64,
+    shared_cycles: f64,
+}
+
+impl Multiprocessor {
+    fn new(l1_bytes: u64) -> Self {
+        let l1 = Cache::new(l1_bytes);
+        let [issue_free, lsu_free, port_free, next_launch, issue_cycles, global_cycles, shared_cycles] = [0.0; 7];
+        Self { l1, issue_free, lsu_free, port_free, next_launch, issue_cycles, global_cycles, shared_cycles }
+    }
+
+    /// Serves a request that touches `lines`, and says when what it reads is here.
+    fn serve(
+        &mut self,
+        request: Traced,
+        lines: &[Line],
+        issued: f64,
+        constants: &Constants,
+        memory: &mut Memory,
+    ) -> Option<f64> {
+        let start = issued.max(self.lsu_free);
+        match request.what {
+            What::SharedLoad | What::SharedStore => {
+                let wavefronts = f64::from(request.wavefronts);
+                memory.traffic.shared_wavefronts += wavefronts;
+                self.shared_cycles += wavefronts;
+                self.lsu_free = start + wavefronts;
+                (request.what == What::SharedLoad).then_some(self.lsu_free + constants.latency_shared)
+            }
+            What::Constant => {
+                // One address comes with the instruction; each of several takes a pass.
+                let passes = if request.wavefronts > 1 { f64::from(request.wavefronts) } else { 0.0 };
+                let done = issued + passes * constants.constant_pass;
+                self.issue_cycles += (done - self.issue_free).max(0.0);
+                self.issue_free = self.issue_free.max(done);
+                Some(done + constants.latency_shared)
+            }
+            What::Load { past_l1 } => {
+                let (mut here, mut missing) = (start, 0);
+                for line in lines {
+                    let wanted = sectors(line);
+                    let lacks = if past_l1 {
+                        wanted
+                    } else {
+                        let (known, _) = self.l1.touch(line.number);
+                        let lacks = wanted & !known.valid;
+                        known.valid |= wanted;
+                        here = here.max(known.ready);
+                        lacks
+                    };
+                    if lacks != 0 {
+                        missing += 1;
+                        let arrives = memory.read(line.number, lacks, self.send(start, lacks, constants));
+                        here = here.max(arrives);
+                        if let Some(known) = self.l1.peek(line.number) {
+                            known.ready = known.ready.max(arrives);
+                        }
+                    }
+                }
+                let hits = 2 * missing < lines.len();
+                let wavefronts = f64::from(if hits { request.wavefronts } else { request.wavefronts_missing });
+                let tags = f64::from(request.tags);
+                memory.traffic.l1_wavefronts += wavefronts;
+                memory.traffic.l1_tags += tags;
+                self.global_cycles += wavefronts.max(tags);
+                self.lsu_free = start + wavefronts.max(tags);
+                Some(self.lsu_free.max(here) + constants.latency_l1)
+            }
+            What::Store | What::Atomic => {
+                for line in lines {
+                    let touched = sectors(line);
+                    let sent = self.send(start, touched, constants);
+                    if request.what == What::Atomic {
+                        memory.add(line.number, touched, sent);
+                    } else {
+                        memory.write(line, touched, sent);
+                    }
+                }
+                let cycles = f64::from(request.wavefronts).max(lines.len() as f64);
+                self.global_cycles += cycles;
+                self.lsu_free = start + cycles;
+                None
+            }
+            What::Wait => None,
+        }
+    }
+
+    /// Sends a request for sectors of one line through the port to the L2, and says when it is there.
+    fn send(&mut self, from: f64, sectors: u8, constants: &Constants) -> f64 {
+        let sent = from.max(self.port_free);
+        self.port_free = sent + f64::from(sectors.count_ones()) / constants.port_sectors;
+        sent
+    }
+}
+
+/// The sectors of a line that are asked for.
+fn sectors(line: &Line) -> u8 {
+    (0..4).filter(|sector| line.bytes[*sector] != 0).fold(0, |mask, sector| mask | 1 << sector)
+}
+
+/// The L2 and the memory behind it.
+struct Memory {
+    constants: Constants,
+    l2: Cache,
+    l2_free: f64,
+    dram_free: f64,
+    /// Cycles that the memory was busy lately.
+    load: f64,
+    /// Regions of memory that it has at hand.
+    regions: Vec<u64>,
+    /// Lines in the order in which they became dirty.
+    dirty: VecDeque<u64>,
+    traffic: Traffic,
+    busy: Busy,
+}
+
+impl Memory {
+    fn new(chip: &Chip, constants: Constants) -> Self {
+        Self {
+            constants,
+            l2: Cache::new(chip.l2_bytes),
+            l2_free: 0.0,
+            dram_free: 0.0,
+            load: 0.0,
+            regions: vec![u64::MAX; constants.regions],
+            dirty: VecDeque::new(),
+            traffic: Traffic::default(),
+            busy: Busy::default(),
+        }
+    }
+
+    /// Takes the L2 for a request of so many sectors of one line that came at `sent`, and says when that is done.
+    fn take_l2(&mut self, sectors: u8, sent: f64, cycles_a_line: f64) -> f64 {
+        let cycles = (f64::from(sectors.count_ones()) / self.constants.l2_sectors).max(cycles_a_line);
+        self.busy.l2 += cycles;
+        self.l2_free = sent.max(self.l2_free) + cycles;
+        self.l2_free
+    }
+
+    /// Reads sectors of a line, and says when they are back.
+    fn read(&mut self, number: u64, wanted: u8, sent: f64) -> f64 {
+        let served = self.take_l2(wanted, sent, 0.0);
+        self.traffic.l2_reads += f64::from(wanted.count_ones());
+        self.fetch(number, wanted, served)
+    }
+
+    /// Adds to sectors of a line, in the L2.
+    fn add(&mut self, number: u64, touched: u8, sent: f64) {
+        let served = self.take_l2(touched, sent, 1.0 / self.constants.l2_stores);
+        self.traffic.l2_writes += f64::from(touched.count_ones());
+        self.fetch(number, touched, served);
+        self.soil(number, touched, served);
+    }
+
+    /// Writes to a line.
+    fn write(&mut self, line: &Line, touched: u8, sent: f64) {
+        let served = self.take_l2(touched, sent, 1.0 / self.constants.l2_stores);
+        self.traffic.l2_writes += f64::from(touched.count_ones());
+        let (known, gone) = self.l2.touch(line.number);
+        for sector in 0..4 {
+            known.written[sector] = known.written[sector].saturating_add(line.bytes[sector]).min(SECTOR as u8);
+            known.valid |= u8::from(known.written[sector] == SECTOR as u8) << sector;
+        }
+        self.evict(gone, served);
+        self.soil(line.number, touched, served);
+    }
+
+    /// Sees to it that sectors are in the L2, and says when they are at the multiprocessor.
+    fn fetch(&mut self, number: u64, wanted: u8, at: f64) -> f64 {
+        let (known, gone) = self.l2.touch(number);
+        let lacks = pairs(wanted & !known.valid) & !known.valid;
+        known.valid |= lacks;
+        let mut ready = known.ready.max(at);
+        if lacks != 0 {
+            self.traffic.dram_reads += f64::from(lacks.count_ones());
+            ready = self.transfer(number, lacks.count_ones(), at) + self.constants.latency_dram;
+            if let Some(known) = self.l2.peek(number) {
+                known.ready = ready;
+            }
+        }
+        self.evict(gone, at);
+        ready + self.constants.latency_l2
+    }
+
+    /// Marks sectors as dirty; if too many lines are, the one that has been longest is written back.
+    fn soil(&mut self, number: u64, touched: u8, at: f64) {
+        if let Some(known) = self.l2.peek(number) {
+            if known.dirty == 0 {
+                self.dirty.push_back(number);
+            }
+            known.dirty |= touched;
+        }
+        if self.dirty.len() > self.constants.dirty_lines
+            && let Some(oldest) = self.dirty.pop_front()
+            && let Some(known) = self.l2.peek(oldest)
+        {
+            let written = *known;
+            known.valid |= known.dirty;
+            known.dirty = 0;
+            self.evict(Some(written), at);
+        }
+    }
+
+    /// Writes what is dirty of a line that goes; a sector of which only a part was written is read first.
+    fn evict(&mut self, gone: Option<cache::Line>, at: f64) {
+        let Some(gone) = gone.filter(|gone| gone.dirty != 0) else { return };
+        let (dirty, partial) = (gone.dirty.count_ones(), (gone.dirty & !gone.valid).count_ones());
+        self.traffic.dram_reads += f64::from(partial);
+        self.traffic.dram_writes += f64::from(dirty);
+        // Where it lies among others that go does not matter: memory takes writes in the order that suits it.
+        let cycles = f64::from(dirty) * self.constants.dram_sector
+            + f64::from(partial) * (self.constants.dram_sector + self.constants.dram_merge);
+        self.take_dram(cycles, at);
+    }
+
+    /// Takes the memory for so many cycles, and says when that is done.
+    fn take_dram(&mut self, cycles: f64, at: f64) -> f64 {
+        let idle = (at - self.dram_free).max(0.0);
+        self.load = self.load * (-(idle + cycles) / LATELY).exp() + cycles;
+        self.busy.dram += cycles;
+        self.dram_free = self.dram_free.max(at) + cycles;
+        self.dram_free
+    }
+
+    /// Moves sectors of a line from memory, and says when that is done.
+    fn transfer(&mut self, number: u64, sectors: u32, at: f64) -> f64 {
+        let region = number / self.constants.region_lines;
+        let place = (region.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32) as usize % self.regions.len();
+        let elsewhere = std::mem::replace(&mut self.regions[place], region) != region;
+        let cycles = f64::from(sectors) * self.constants.dram_sector
+            + if elsewhere { self.constants.dram_elsewhere } else { 0.0 };
+        let done = self.take_dram(cycles, at);
+        // The closer to its full rate, the longer the queues, long before it is reached.
+        let share = (self.load / LATELY).min(MOST_LOADED);
+        done + self.constants.dram_queue * share * share / (1.0 - share)
+    }
+}
+
+/// Cycles over which the load of the memory is averaged.
+const LATELY: f64 = 4000.0;
+
+/// The queue grows no longer than at this share of the full rate: what is beyond waits for its turn anyway.
+const MOST_LOADED: f64 = 0.85;
+
+/// The pairs of sectors that any of these belongs to: memory is read 64 bytes at a time.
+fn pairs(sectors: u8) -> u8 {
+    let either = (sectors | sectors >> 1) & 0b0101;
+    either | either << 1
+}

@@ -1,0 +1,265 @@
+//! What the memory system of a chip makes of a launch: wavefronts of the L1, sectors of the L2 and of memory, and from
+//! them how long it takes and what it waits for. All of it is predicted, none of it measured.
+//!
+//! The simulator says what the warps ask for, in order; [`machine`](self) replays it on the chip's multiprocessors, with a
+//! sectored cache for each L1 and for the L2. A launch that is long is replayed in part, and goes on as it went.
+//!
+//! What is known of the L1 comes from 300 patterns counted on an H200. A request passes the tags as often as the fullest of
+//! their four banks has lines, and the data as often as the banks of shared memory would have it; where lines are missing,
+//! those of each pass through the tags pass the data by themselves. Where many warps miss at once, scattered requests take
+//! up to half as many passes again: that is not modelled.
+
+mod cache;
+pub mod chip;
+mod loads;
+mod machine;
+mod score;
+
+pub use chip::{Chip, ChipError};
+pub use score::{COUNTERS, Errors, Measured, Row, Score};
+
+use crate::cases::Run;
+use crate::ptx::Ptx;
+use crate::sim::trace::{Observer, Trace};
+use crate::sim::{self, Options};
+use loads::Loads;
+use machine::{Machine, Mark};
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::sync::{Arc, Mutex};
+
+/// The families whose measured times the constants were fitted to; on all others they were only tried.
+pub const FITTED_ON: [&str; 6] = ["copy", "strided", "dtype", "constant", "transpose", "gather"];
+
+/// What moved through the memory system of the whole launch. Not whole numbers where a part of it was replayed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Traffic {
+    /// Passes of global loads through the data of the L1.
+    pub l1_wavefronts: f64,
+    /// Passes of global loads through the tags of the L1.
+    pub l1_tags: f64,
+    /// Passes of accesses to shared memory.
+    pub shared_wavefronts: f64,
+    /// Sectors that the L1s read from the L2.
+    pub l2_reads: f64,
+    /// Sectors that they write to it or add to in it.
+    pub l2_writes: f64,
+    /// Sectors read from memory.
+    pub dram_reads: f64,
+    /// Sectors written to it.
+    pub dram_writes: f64,
+}
+
+/// Cycles that the parts of a chip were busy.
+#[derive(Clone, Copy, Debug, Default)]
+struct Busy {
+    dram: f64,
+    l2: f64,
+    lsu_global: f64,
+    lsu_shared: f64,
+    issue: f64,
+}
+
+/// What a launch waits for most.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Limit {
+    /// The bandwidth of the memory.
+    Dram,
+    /// The bandwidth of the L2.
+    L2,
+    /// The wavefronts of global accesses in the load/store units.
+    LsuWavefronts,
+    /// The wavefronts of shared memory.
+    SharedWavefronts,
+    /// The issue slots, and the passes of constant memory.
+    Issue,
+    /// Latencies, with too few loads on their way to hide them.
+    Latency,
+    /// The launch itself.
+    Launch,
+}
+
+impl fmt::Display for Limit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Limit::Dram => "DRAM",
+            Limit::L2 => "L2",
+            Limit::LsuWavefronts => "LSU wavefronts",
+            Limit::SharedWavefronts => "shared wavefronts",
+            Limit::Issue => "issue",
+            Limit::Latency => "latency and occupancy",
+            Limit::Launch => "launch",
+        })
+    }
+}
+
+/// What is predicted of a launch.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Prediction {
+    /// How long it takes, in milliseconds, with the launch itself.
+    pub predicted_ms: f64,
+    /// What it waits for most.
+    pub limit: Limit,
+    /// The share of the time that this was busy.
+    pub limit_share: f64,
+    /// What moved.
+    pub traffic: Traffic,
+    /// Blocks that a multiprocessor holds, if registers allow.
+    pub blocks_per_sm: u64,
+    /// The share of the launch's requests that was replayed; the rest is taken to go on like its second half.
+    pub replayed: f64,
+}
+
+/// How much of a launch is replayed.
+#[derive(Clone, Copy, Debug)]
+pub struct Effort {
+    /// Lines and requests to replay at most.
+    pub lines: u64,
+    /// Threads of the simulator.
+    pub threads: usize,
+}
+
+/// Enough to fill any L2 several times over.
+pub const LINES: u64 = 4 << 20;
+
+/// A load/store unit that is busy for less than this share of the time is not what a launch waits for.
+const BINDING: f64 = 0.6;
+
+impl Default for Effort {
+    fn default() -> Self {
+        Self { lines: LINES, threads: Options::default().threads }
+    }
+}
+
+/// Hands the traces of blocks to the machine.
+struct Watching {
+    machine: Mutex<Machine>,
+    lines_a_warp: u32,
+}
+
+impl fmt::Debug for Watching {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Watching").finish_non_exhaustive()
+    }
+}
+
+impl Observer for Watching {
+    fn block(&self, trace: Trace) {
+        self.machine.lock().expect("no panic under this lock").take(trace);
+    }
+
+    fn lines_a_warp(&self) -> u32 {
+        self.lines_a_warp
+    }
+}
+
+/// Predicts what `chip` makes of a run.
+///
+/// # Errors
+/// If the run cannot be simulated, or the simulator finds something wrong with it.
+pub fn predict(run: &Run, chip: &Chip, effort: Effort) -> Result<Prediction, String> {
+    let launch = run.plan.launch;
+    let total = launch.block_count();
+    let warps = u64::from(launch.block_threads().div_ceil(32));
+    let options = Options { threads: effort.threads, sanitize: false, from_the_front: true, ..Options::default() };
+    // One block says how much there is to do.
+    let first = simulate(run, &Options { max_blocks: 1, ..options.clone() })?;
+    let lanes = first.sites.iter().map(|site| site.counts.lanes).sum::<u64>();
+    let (blocks_per_sm, l1_bytes) = chip.residency(warps, first.shared_bytes);
+    let wave = blocks_per_sm * u64::from(chip.sm_count);
+    let max_blocks = total.min((32 * effort.lines / lanes.max(1)).max(2 * wave));
+    let loads = Loads::of_kernel(Ptx::embedded().text(), run.kernel.name);
+    let watching = Arc::new(Watching {
+        machine: Mutex::new(Machine::new(chip, loads, total, blocks_per_sm, l1_bytes, effort.lines)),
+        lines_a_warp: u32::try_from(effort.lines / (wave.min(total) * warps)).unwrap_or(u32::MAX).max(64),
+    });
+    let observer: Arc<dyn Observer> = watching.clone();
+    simulate(run, &Options { max_blocks, observer: Some(observer), ..options })?;
+    let mut machine = watching.machine.lock().expect("no panic under this lock");
+    let here = machine.finish();
+    let requests = machine.given as f64 / max_blocks as f64 * total as f64;
+    let replayed = (machine.made as f64 / requests).min(1.0);
+    let end = if replayed < 0.999 {
+        // All waves but the one that was still at work when the last mark was made.
+        let by_wave = go_on(&machine.waves, (total + wave) as f64, MARKS_OF_WAVES);
+        by_wave
+            .or_else(|| go_on(&machine.marks, requests, 2))
+            .unwrap_or_else(|| scaled(here, here, 1.0 / replayed - 1.0))
+    } else {
+        here
+    };
+    let cycles = end.at + chip::LAUNCH;
+    let (limit, limit_share) = binding(&end, cycles);
+    let predicted_ms = cycles / chip.clock_ghz / 1e6;
+    Ok(Prediction { predicted_ms, limit, limit_share, traffic: end.traffic, blocks_per_sm, replayed })
+}
+
+/// Fewer waves than this do not show how a launch goes on.
+const MARKS_OF_WAVES: usize = 4;
+
+/// Where the launch stands once `whole` is done, if it goes on as in the second half of the marks; none if they are too few.
+fn go_on(marks: &[Mark], whole: f64, at_least: usize) -> Option<Mark> {
+    let (last, middle) = (marks.last()?, marks.get(marks.len() / 2)?);
+    let passed = (last.done - middle.done) as f64;
+    (marks.len() >= at_least && passed > 0.0)
+        .then(|| scaled(*last, difference(last, middle), (whole - last.done as f64) / passed))
+}
+
+fn difference(last: &Mark, middle: &Mark) -> Mark {
+    scaled(*last, *middle, -1.0)
+}
+
+/// `mark` and `times` as much of `more`.
+fn scaled(mark: Mark, more: Mark, times: f64) -> Mark {
+    let sum = |a: f64, b: f64| a + times * b;
+    let (t, u, b, c) = (mark.traffic, more.traffic, mark.busy, more.busy);
+    Mark {
+        done: mark.done,
+        at: sum(mark.at, more.at),
+        traffic: Traffic {
+            l1_wavefronts: sum(t.l1_wavefronts, u.l1_wavefronts),
+            l1_tags: sum(t.l1_tags, u.l1_tags),
+            shared_wavefronts: sum(t.shared_wavefronts, u.shared_wavefronts),
+            l2_reads: sum(t.l2_reads, u.l2_reads),
+            l2_writes: sum(t.l2_writes, u.l2_writes),
+            dram_reads: sum(t.dram_reads, u.dram_reads),
+            dram_writes: sum(t.dram_writes, u.dram_writes),
+        },
+        busy: Busy {
+            dram: sum(b.dram, c.dram),
+            l2: sum(b.l2, c.l2),
+            lsu_global: sum(b.lsu_global, c.lsu_global),
+            lsu_shared: sum(b.lsu_shared, c.lsu_shared),
+            issue: sum(b.issue, c.issue),
+        },
+    }
+}
+
+/// What was busy for most of so many cycles, and the share.
+fn binding(end: &Mark, cycles: f64) -> (Limit, f64) {
+    let launch = chip::LAUNCH / cycles;
+    if launch > 0.5 {
+        return (Limit::Launch, launch);
+    }
+    let busy = end.busy;
+    let parts = [
+        (Limit::Dram, busy.dram),
+        (Limit::L2, busy.l2),
+        (Limit::LsuWavefronts, busy.lsu_global),
+        (Limit::SharedWavefronts, busy.lsu_shared),
+        (Limit::Issue, busy.issue),
+    ];
+    let (limit, most) = parts.into_iter().max_by(|a, b| a.1.total_cmp(&b.1)).expect("there are five");
+    let share = (most / cycles).min(1.0);
+    if share >= BINDING { (limit, share) } else { (Limit::Latency, 1.0 - share) }
+}
+
+fn simulate(run: &Run, options: &Options) -> Result<sim::Outcome, String> {
+    let outcome =
+        sim::simulate(run.kernel, run.plan.clone(), options, &|_, _| ()).map_err(|error| error.to_string())?;
+    match outcome.findings.first() {
+        Some(finding) => Err(finding.to_string()),
+        None => Ok(outcome),
+    }
+}

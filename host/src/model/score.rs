@@ -1,0 +1,305 @@
+//! Predictions beside what was measured, and how good they are.
+
+use super::{Chip, FITTED_ON, Prediction};
+use crate::cases::Run;
+use crate::profile::Profile;
+use crate::record::{LaunchRecord, Report, param};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// A kernel on a case: what is predicted, and what was measured of it.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Row {
+    /// The kernel.
+    pub kernel: String,
+    /// Its family.
+    pub family: String,
+    /// The case, as tables show it.
+    pub case: String,
+    /// The case, value by value.
+    pub params: BTreeMap<String, serde_json::Value>,
+    /// Bytes that must move, read plus written.
+    pub bytes: u64,
+    /// Whether its buffers are at least four times the L2.
+    pub large: bool,
+    /// What is predicted.
+    #[serde(flatten)]
+    pub prediction: Option<Prediction>,
+    /// Why nothing is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    /// The time that was measured, in milliseconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub measured_ms: Option<f64>,
+    /// The counters that were recorded.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub measured: BTreeMap<String, f64>,
+}
+
+/// What was measured, by kernel, values of the case and launch.
+#[derive(Default)]
+pub struct Measured(BTreeMap<Key, (Option<f64>, BTreeMap<String, f64>)>);
+
+type Key = (String, String, String);
+
+fn key(kernel: &str, params: &BTreeMap<String, serde_json::Value>, launch: &LaunchRecord) -> Key {
+    let values: Vec<_> = params.iter().map(|(name, value)| format!("{name}={value}")).collect();
+    (kernel.to_owned(), values.join(" "), format!("{launch:?}"))
+}
+
+fn params(run: &Run) -> BTreeMap<String, serde_json::Value> {
+    run.case.values.iter().map(|(name, value)| ((*name).to_owned(), param(*value))).collect()
+}
+
+impl Measured {
+    /// Adds what `bench --json` or `profile --json` wrote.
+    ///
+    /// # Errors
+    /// If `text` is neither, or was not measured on a GPU.
+    pub fn add(&mut self, text: &str) -> Result<(), String> {
+        let report = match serde_json::from_str::<Profile>(text) {
+            Ok(profile) => {
+                for record in profile.results {
+                    let key = key(&record.kernel, &record.params, &record.launch);
+                    self.0.entry(key).or_default().1.extend(record.counters);
+                }
+                return Ok(());
+            }
+            Err(_) => serde_json::from_str::<Report>(text),
+        };
+        let report = report.map_err(|error| format!("not what `bench --json` or `profile --json` writes: {error}"))?;
+        if report.machine.kind != "gpu" {
+            return Err("it was simulated: nothing in it was measured".to_owned());
+        }
+        for record in report.results {
+            if let (Some(launch), Some(timed)) = (&record.launch, &record.timed) {
+                self.0.entry(key(&record.kernel, &record.params, launch)).or_default().0 = Some(timed.median_ms);
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether anything was measured of a run.
+    pub fn knows(&self, run: &Run) -> bool {
+        self.0.contains_key(&key(run.kernel.name, &params(run), &run.plan.launch.into()))
+    }
+
+    /// The row of a run.
+    pub fn row(&self, run: &Run, chip: &Chip, predicted: Result<Prediction, String>) -> Row {
+        let params = params(run);
+        let known = self.0.get(&key(run.kernel.name, &params, &run.plan.launch.into())).cloned();
+        let (measured_ms, measured) = known.unwrap_or_default();
+        let (prediction, error) = match predicted {
+            Ok(prediction) => (Some(prediction), None),
+            Err(error) => (None, Some(error)),
+        };
+        Row {
+            kernel: run.kernel.name.to_owned(),
+            family: run.family.name.to_owned(),
+            case: run.case.to_string(),
+            params,
+            bytes: run.plan.bytes,
+            large: run.plan.buffers.iter().map(gpu::suite::Buffer::bytes).sum::<u64>() >= 4 * chip.l2_bytes,
+            prediction,
+            error,
+            measured_ms,
+            measured,
+        }
+    }
+}
+
+impl Row {
+    /// How far the predicted time is from the measured one, as a share of it.
+    pub fn error_of_time(&self) -> Option<f64> {
+        Some(self.prediction.as_ref()?.predicted_ms / self.measured_ms? - 1.0)
+    }
+
+    /// The same of what moved: the passes of global loads through the L1, data or tags, whichever are more; sectors read
+    /// from the L2; sectors read from memory. None where nothing was recorded, or too little to compare.
+    pub fn errors_of_traffic(&self) -> [Option<f64>; 3] {
+        let traffic = self.prediction.as_ref().map(|prediction| prediction.traffic);
+        let counter = |name: &str| self.measured.get(name).copied();
+        let error = |predicted: Option<f64>, counted: Option<f64>| {
+            counted.filter(|counted| *counted >= LEAST).and_then(|counted| Some(predicted? / counted - 1.0))
+        };
+        let passes = counter(COUNTERS[0]).zip(counter(COUNTERS[1])).map(|(data, tags)| data.max(tags));
+        [
+            error(traffic.map(|traffic| traffic.l1_wavefronts.max(traffic.l1_tags)), passes),
+            error(traffic.map(|traffic| traffic.l2_reads), counter(COUNTERS[2])),
+            error(traffic.map(|traffic| traffic.dram_reads), counter(COUNTERS[3])),
+        ]
+    }
+}
+
+/// A count below this has more noise in it than the model could have error.
+const LEAST: f64 = 100_000.0;
+
+/// The counters that [`Row::errors_of_traffic`] compares with.
+pub const COUNTERS: [&str; 4] = [
+    "l1tex__data_pipe_lsu_wavefronts_mem_lgds_cmd_read.sum",
+    "l1tex__t_output_wavefronts_pipe_lsu_mem_global_op_ld.sum",
+    "lts__t_sectors_srcunit_tex_op_read.sum",
+    "dram__sectors_read.sum",
+];
+
+/// Errors of predictions, in magnitude.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Errors {
+    /// How many there are.
+    pub count: usize,
+    /// The median.
+    pub median: f64,
+    /// The worst.
+    pub worst: f64,
+    /// How many are within the bound.
+    pub within: usize,
+    /// The bound.
+    pub bound: f64,
+}
+
+impl Errors {
+    fn of(errors: impl Iterator<Item = f64>, bound: f64) -> Option<Self> {
+        let mut errors: Vec<f64> = errors.map(f64::abs).collect();
+        errors.sort_by(f64::total_cmp);
+        let worst = *errors.last()?;
+        let within = errors.iter().filter(|error| **error <= bound).count();
+        Some(Self { count: errors.len(), median: crate::bench::quantile(&errors, 0.5), worst, within, bound })
+    }
+}
+
+impl fmt::Display for Errors {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { count, median, worst, within, bound } = self;
+        let [median, worst, bound] = [median, worst, bound].map(|share| 100.0 * share);
+        write!(f, "median error {median:.1} %, worst {worst:.0} %, {within} of {count} within {bound:.0} %")
+    }
+}
+
+/// How good predictions are.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Score {
+    /// Times of the families that the constants were fitted to.
+    pub fitted: Option<Errors>,
+    /// Times of all others.
+    pub others: Option<Errors>,
+    /// Pairs of kernels of one family on one case whose measured times differ by more than 5 %, and how many of them are
+    /// predicted in their order.
+    pub order: Option<[usize; 2]>,
+    /// Passes of global loads through the L1.
+    pub l1: Option<Errors>,
+    /// Sectors read from the L2, of launches whose buffers are at least four times as large.
+    pub l2: Option<Errors>,
+    /// Sectors read from memory, of the same launches.
+    pub dram: Option<Errors>,
+}
+
+impl Score {
+    /// Of these rows.
+    pub fn of(rows: &[Row]) -> Self {
+        let times = |fitted: bool| {
+            let rows = rows.iter().filter(move |row| FITTED_ON.contains(&row.family.as_str()) == fitted);
+            Errors::of(rows.filter_map(Row::error_of_time), 0.30)
+        };
+        let traffic = |which: usize, small_too: bool, bound| {
+            let rows = rows.iter().filter(|row| row.large || small_too);
+            Errors::of(rows.filter_map(|row| row.errors_of_traffic()[which]), bound)
+        };
+        Self {
+            fitted: times(true),
+            others: times(false),
+            order: order(rows),
+            l1: traffic(0, true, 0.05),
+            l2: traffic(1, false, 0.10),
+            dram: traffic(2, false, 0.10),
+        }
+    }
+}
+
+/// Kernels that differ by less are as fast as each other.
+const DIFFERENT: f64 = 1.05;
+
+fn order(rows: &[Row]) -> Option<[usize; 2]> {
+    let time = |row: &Row| Some((row.prediction.as_ref()?.predicted_ms, row.measured_ms?));
+    let (mut right, mut pairs) = (0, 0);
+    for (i, one) in rows.iter().enumerate() {
+        let rivals = rows[i + 1..].iter().filter(|other| other.family == one.family && other.case == one.case);
+        for (first, second) in rivals.filter_map(|other| time(one).zip(time(other))) {
+            if (first.1 / second.1).max(second.1 / first.1) > DIFFERENT {
+                pairs += 1;
+                right += usize::from((first.0 < second.0) == (first.1 < second.1));
+            }
+        }
+    }
+    (pairs > 0).then_some([pairs, right])
+}
+
+impl fmt::Display for Score {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let parts = [
+            (format!("time, families fitted to ({})", FITTED_ON.join(", ")), self.fitted),
+            ("time, all others".to_owned(), self.others),
+            ("wavefronts of global loads".to_owned(), self.l1),
+            ("sectors read from the L2, buffers of at least four".to_owned(), self.l2),
+            ("sectors read from memory, likewise".to_owned(), self.dram),
+        ];
+        for (what, errors) in parts {
+            if let Some(errors) = errors {
+                writeln!(f, "{what}: {errors}")?;
+            }
+        }
+        if let Some([pairs, right]) = self.order {
+            writeln!(f, "order of kernels more than 5 % apart: {right} of {pairs} pairs right")?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Limit, Traffic};
+    use super::*;
+
+    fn row(kernel: &str, predicted_ms: f64, measured_ms: f64) -> Row {
+        Row {
+            kernel: kernel.to_owned(),
+            family: "matmul".to_owned(),
+            case: "4".to_owned(),
+            params: BTreeMap::new(),
+            bytes: 1,
+            large: true,
+            prediction: Some(Prediction {
+                predicted_ms,
+                limit: Limit::Dram,
+                limit_share: 0.9,
+                traffic: Traffic { l1_wavefronts: 1e6, l1_tags: 2e6, dram_reads: 3e6, ..Traffic::default() },
+                blocks_per_sm: 8,
+                replayed: 1.0,
+            }),
+            error: None,
+            measured_ms: Some(measured_ms),
+            measured: COUNTERS.iter().map(|name| ((*name).to_owned(), 2e6)).collect(),
+        }
+    }
+
+    #[test]
+    fn errors_and_order_are_those_of_the_rows() {
+        let score = Score::of(&[row("a", 1.0, 1.0), row("b", 2.0, 1.02), row("c", 3.0, 4.0)]);
+        let others = score.others.expect("three times");
+        assert_eq!((others.count, others.within), (3, 2));
+        assert!((others.median - 0.25).abs() < 1e-9 && (others.worst - 0.96).abs() < 0.01, "{others:?}");
+        assert_eq!(score.fitted, None);
+        assert_eq!(score.order, Some([2, 2]), "a and b are as fast as each other");
+        assert_eq!(score.l1.map(|errors| errors.worst), Some(0.0), "the tags pass more often than the data");
+        assert_eq!(score.l2.map(|errors| errors.worst), Some(1.0), "none was predicted");
+        assert_eq!(score.dram.map(|errors| errors.within), Some(0));
+        let wrong = Score::of(&[row("a", 2.0, 1.0), row("b", 1.0, 2.0)]);
+        assert_eq!(wrong.order, Some([1, 0]));
+    }
+
+    #[test]
+    fn what_was_not_measured_is_refused() {
+        let mut measured = Measured::default();
+        assert!(measured.add("{}").expect_err("no report").contains("not what `bench --json`"));
+    }
+}

@@ -1,0 +1,76 @@
+//! Predictions, beside what was measured where it is known: on the terminal and as Markdown.
+
+use super::table::new;
+use crate::model::{Row, Score};
+use std::fmt::Write;
+
+const HEADER: [&str; 10] = [
+    "kernel",
+    "case",
+    "predicted\nms",
+    "GB/s",
+    "limit",
+    "L1\nwavefronts",
+    "L2\nsectors read",
+    "memory\nsectors read",
+    "measured\nms",
+    "error",
+];
+
+/// The rows as a table, and below it how good they are.
+pub fn prediction_table(rows: &[Row]) -> String {
+    let mut table = new(&HEADER);
+    for row in rows {
+        table.add_row(cells(row));
+    }
+    let notes = "Predicted from simulated counts and a description of the chip; nothing but the last two columns was \
+                 measured. In brackets how far a count is from the hardware's.";
+    let mut text = format!("{}\n{notes}\n{}", table.trim_fmt(), Score::of(rows));
+    for row in rows {
+        if let Some(error) = &row.error {
+            let _ = writeln!(text, "\n{} on {}: {error}", row.kernel, row.case);
+        }
+    }
+    text
+}
+
+/// The same in Markdown.
+pub fn prediction_markdown(chip: &str, rows: &[Row]) -> String {
+    let mut text =
+        format!("# Predicted for {chip}\n\n| {} |\n", HEADER.map(|name| name.replace('\n', " ")).join(" | "));
+    let _ = writeln!(text, "| --- | --- | ---: | ---: | --- | ---: | ---: | ---: | ---: | ---: |");
+    for row in rows {
+        let _ = writeln!(text, "| {} |", cells(row).join(" | "));
+    }
+    for line in Score::of(rows).to_string().lines() {
+        let _ = write!(text, "\n- {line}");
+    }
+    text + "\n"
+}
+
+fn cells(row: &Row) -> [String; 10] {
+    let none = || "-".to_owned();
+    let [l1, l2, dram] = row.errors_of_traffic();
+    let count = |count: f64, error: Option<f64>| match error {
+        Some(error) => format!("{count:.0} ({:+.0} %)", 100.0 * error),
+        None => format!("{count:.0}"),
+    };
+    let mut cells = std::array::from_fn(|_| none());
+    (cells[0], cells[1]) = (row.kernel.clone(), row.case.clone());
+    if let Some(prediction) = &row.prediction {
+        let traffic = prediction.traffic;
+        cells[2] = format!("{:.4}", prediction.predicted_ms);
+        cells[3] = format!("{:.0}", row.bytes as f64 / prediction.predicted_ms / 1e6);
+        cells[4] = format!("{} {:.0} %", prediction.limit, 100.0 * prediction.limit_share);
+        cells[5] = count(traffic.l1_wavefronts.max(traffic.l1_tags), l1);
+        cells[6] = count(traffic.l2_reads, l2);
+        cells[7] = count(traffic.dram_reads, dram);
+    }
+    if let Some(measured) = row.measured_ms {
+        cells[8] = format!("{measured:.4}");
+    }
+    if let Some(error) = row.error_of_time() {
+        cells[9] = format!("{:+.0} %", 100.0 * error);
+    }
+    cells
+}
