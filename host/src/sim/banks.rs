@@ -4,6 +4,8 @@
 //! the whole warp at up to 4 bytes a lane, half of it at 8, a quarter at 16: 128 bytes. Where lanes `n` and `n ^ 1`, or
 //! `n` and `n ^ 2`, share their addresses throughout, one wavefront serves twice as many lanes.
 
+use super::pattern::even_step;
+
 /// Banks, and words a wavefront.
 pub const BANKS: usize = 32;
 
@@ -18,8 +20,14 @@ fn distinct_banks(addresses: &[u64; 32], mask: u32) -> bool {
 
 /// Wavefronts of one request: `addresses` in bytes by lane, of which those in `mask` are active, `width` bytes each.
 pub fn wavefronts(addresses: &[u64; 32], mask: u32, width: u64) -> u64 {
-    if width == 4 && distinct_banks(addresses, mask) {
-        return 1;
+    if width == 4 {
+        match even_step(addresses) {
+            Some(0) => return 1,
+            // A stride of `s` words comes back to the first bank after `32 / gcd(s, 32)` lanes.
+            Some(step) if mask == u32::MAX && step % 4 == 0 => return 1 << (step / 4).trailing_zeros().min(5),
+            _ if distinct_banks(addresses, mask) => return 1,
+            _ => {}
+        }
     }
     let lanes_together = lanes_together(addresses, mask, width);
     (0..32)

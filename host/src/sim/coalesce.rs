@@ -2,6 +2,8 @@
 //!
 //! Both are unions over the whole warp, at every width: a sector that several lanes touch is fetched once.
 
+use super::pattern::even_step;
+
 /// Bytes of a sector, the unit that memory and caches move.
 pub const SECTOR: u64 = 32;
 
@@ -11,6 +13,15 @@ pub const LINE: u64 = 128;
 /// Distinct sectors and distinct lines of one request: `addresses` in bytes, of the active lanes alone. No access
 /// straddles a sector, since each is aligned to its width.
 pub fn sectors_and_lines(addresses: &[u64]) -> (u64, u64) {
+    if let Some(step) = even_step(addresses) {
+        let (first, last) = (addresses[0], addresses[addresses.len() - 1]);
+        // No unit between the first and the last is left out, unless each lane steps over a whole one.
+        let units = |unit| match step.unsigned_abs() < unit {
+            true => (first / unit).abs_diff(last / unit) + 1,
+            false => addresses.len() as u64,
+        };
+        return (units(SECTOR), units(LINE));
+    }
     let rising = addresses.is_sorted();
     if rising || addresses.is_sorted_by(|a, b| a >= b) {
         return (runs(addresses, SECTOR), runs(addresses, LINE));
@@ -36,6 +47,7 @@ fn runs(addresses: &[u64], unit: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::collections::BTreeSet;
 
     fn counts(width: u64, address: impl Fn(u64) -> Option<u64>) -> (u64, u64, u64) {
         let addresses: Vec<u64> = (0..32).filter_map(address).collect();
@@ -56,6 +68,21 @@ mod tests {
         assert_eq!(counts(8, |lane| Some(8 * lane)), (8, 8, 2), "8 bytes, linear");
         assert_eq!(counts(16, |lane| Some(16 * lane)), (16, 16, 4), "16 bytes, linear");
         assert_eq!(counts(16, |lane| Some(32 * lane)), (32, 16, 8), "16 bytes, stride 2");
+    }
+
+    /// Evenly spaced addresses are told by their ends alone, and others one by one.
+    #[test]
+    fn evenly_spaced_addresses_touch_what_their_units_say() {
+        for step in (-300..300).step_by(4).chain([-4096, 4096]) {
+            for first in [1 << 20, (1 << 20) + 28, (1 << 20) + 124] {
+                for lanes in 1..=32 {
+                    let addresses: Vec<u64> = (0..lanes).map(|lane| (first + lane * step) as u64).collect();
+                    let distinct = |unit| addresses.iter().map(|a| a / unit).collect::<BTreeSet<_>>().len() as u64;
+                    let expected = (distinct(SECTOR), distinct(LINE));
+                    assert_eq!(sectors_and_lines(&addresses), expected, "{lanes} lanes from {first}, {step} apart");
+                }
+            }
+        }
     }
 
     #[test]

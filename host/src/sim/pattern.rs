@@ -25,6 +25,16 @@ pub enum Pattern {
     Irregular,
 }
 
+/// Bytes from each address to the next, if they are the same throughout; none of fewer than two addresses.
+#[inline(always)]
+pub(super) fn even_step(addresses: &[u64]) -> Option<i64> {
+    let [first, second, ..] = *addresses else { return None };
+    let step = second.wrapping_sub(first);
+    // Not left early: so it is done on several addresses at a time.
+    let differ = addresses.windows(2).fold(0, |differ, pair| differ | (pair[1].wrapping_sub(pair[0]) ^ step));
+    (differ == 0).then_some(step.cast_signed())
+}
+
 impl Pattern {
     /// The pattern of the lanes in `mask`, at `addresses` by lane.
     pub fn of(addresses: &[u64; 32], mask: u32) -> Self {
