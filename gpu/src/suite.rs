@@ -4,6 +4,7 @@
 
 use alloc::{boxed::Box, string::String, vec::Vec};
 use core::fmt;
+use core::ops::Range;
 
 pub use crate::device::host::Kernel;
 pub use alloc::format;
@@ -464,8 +465,31 @@ element_types! {
     f64: F64, f64::to_bits;
 }
 
-/// A function from an element's index to its bits.
-pub type Bits = Box<dyn Fn(u64) -> u64 + Send + Sync>;
+/// What the elements of a buffer hold.
+pub trait Fill: Send + Sync {
+    /// The bits of element `i`, zero-extended.
+    fn bits(&self, i: u64) -> u64;
+
+    /// Lays the elements side by side in `words`, the first in the lowest bits.
+    fn lay(&self, elements: Range<u64>, words: &mut [u64]);
+}
+
+/// A function from an element's index to the element.
+struct FillWith<F>(F);
+
+impl<T: ElementType, F: Fn(u64) -> T + Send + Sync> Fill for FillWith<F> {
+    fn bits(&self, i: u64) -> u64 {
+        (self.0)(i).bits()
+    }
+
+    fn lay(&self, elements: Range<u64>, words: &mut [u64]) {
+        let size = T::ELEMENT.size();
+        for (word, first) in words.iter_mut().zip(elements.clone().step_by(8 / size as usize)) {
+            let lowest_last = (first..elements.end.min(first + 8 / size)).rev();
+            *word = lowest_last.fold(0, |higher, i| higher << (8 * size % 64) | self.bits(i));
+        }
+    }
+}
 
 /// A function from an element's index to the bits it must hold after the launch, or none where the kernel must not
 /// have written.
@@ -474,7 +498,7 @@ pub type ExpectedBits = Box<dyn Fn(u64) -> Option<u64> + Send + Sync>;
 /// What stands in a buffer before every run.
 pub enum Before {
     /// The element of each index.
-    Filled(Bits),
+    Filled(Box<dyn Fill>),
     /// [`POISON`].
     Poison,
     /// Zero.
@@ -594,7 +618,7 @@ impl Buffer {
 }
 
 fn filled<T: ElementType>(fill: impl Fn(u64) -> T + Send + Sync + 'static) -> Before {
-    Before::Filled(Box::new(move |i| fill(i).bits()))
+    Before::Filled(Box::new(FillWith(fill)))
 }
 
 /// The product of sizes, or an error that names them.

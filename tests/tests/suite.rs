@@ -169,7 +169,7 @@ fn no_input_and_no_reference_of_an_output_looks_like_poison() {
             for buffer in &plan(entry, &case).buffers {
                 let poison = u64::from_ne_bytes([POISON; 8]) >> (64 - 8 * buffer.element.size());
                 for i in 0..buffer.len.min(10_000) {
-                    let filled = if let Before::Filled(bits) = &buffer.before { Some(bits(i)) } else { None };
+                    let filled = if let Before::Filled(fill) = &buffer.before { Some(fill.bits(i)) } else { None };
                     let expected = buffer.after.as_ref().and_then(|expected| expected(i));
                     let clash = [filled, expected].contains(&Some(poison));
                     assert!(!clash, "{} on {case}: element {i} of `{}`", entry.kernel.name, buffer.name);

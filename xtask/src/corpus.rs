@@ -44,7 +44,7 @@ fn launch(kernel: &Kernel, plan: &Plan) -> Result<String> {
         }
         let buffer = plan.buffers.iter().find(|buffer| buffer.name == *name).with_context(missing)?;
         match &buffer.before {
-            Before::Filled(bits) => write!(text, " filled:{}", hex(buffer, bits))?,
+            Before::Filled(fill) => write!(text, " filled:{}", hex(buffer, |i| fill.bits(i)))?,
             Before::Zero => write!(text, " zero:{}", buffer.bytes())?,
             Before::Poison => write!(text, " blank:{}", buffer.bytes())?,
         }
@@ -52,7 +52,7 @@ fn launch(kernel: &Kernel, plan: &Plan) -> Result<String> {
     Ok(text)
 }
 
-fn hex(buffer: &Buffer, bits: &dyn Fn(u64) -> u64) -> String {
+fn hex(buffer: &Buffer, bits: impl Fn(u64) -> u64) -> String {
     let size = buffer.element.size() as usize;
     let bytes = (0..buffer.len).flat_map(|i| bits(i).to_le_bytes().into_iter().take(size));
     bytes.fold(String::new(), |text, byte| format!("{text}{byte:02x}"))

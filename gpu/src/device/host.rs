@@ -51,26 +51,91 @@ pub enum Number {
     F32,
 }
 
-/// What an access is, in one word that is known when the kernel is compiled.
+/// What an access is, in one byte that is known when the kernel is compiled: its kind, and its width.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Access {
-    /// Which memory.
-    pub space: Space,
-    /// What it does.
-    pub op: Op,
-    /// Bytes a lane, as a power of two.
-    pub log_width: u8,
-}
+pub struct Access(u8);
 
 impl Access {
+    /// How many kinds of access there are, and how many widths.
+    pub const KINDS: usize = Self::EACH.len();
+    /// 1 to 16 bytes a lane.
+    pub const WIDTHS: usize = 5;
+
+    /// The kinds. Loads that go by the L1 are one, as far as machines go.
+    const EACH: [(Space, Op); 9] = [
+        (Space::Global, Op::Load(Cache::All)),
+        (Space::Global, Op::Load(Cache::Global)),
+        (Space::Global, Op::Store),
+        (Space::Global, Op::AtomicAdd(Number::U32)),
+        (Space::Global, Op::AtomicAdd(Number::U64)),
+        (Space::Global, Op::AtomicAdd(Number::F32)),
+        (Space::Shared, Op::Load(Cache::All)),
+        (Space::Shared, Op::Store),
+        (Space::Constant, Op::Load(Cache::All)),
+    ];
+
+    /// The access of kind number `kind`, `1 << log_width` bytes wide.
+    #[inline(always)]
+    pub const fn new(kind: usize, log_width: usize) -> Self {
+        assert!(kind < Self::KINDS && log_width < Self::WIDTHS, "no access of this kind and width");
+        Self((kind << 3 | log_width) as u8)
+    }
+
     const fn of<T>(space: Space, op: Op) -> Self {
-        Self { space, op, log_width: size_of::<T>().trailing_zeros() as u8 }
+        let kind = match (space, op) {
+            (Space::Global, Op::Load(Cache::All | Cache::NonCoherent | Cache::Streaming)) => 0,
+            (Space::Global, Op::Load(Cache::Global)) => 1,
+            (Space::Global, Op::Store) => 2,
+            (Space::Global, Op::AtomicAdd(Number::U32)) => 3,
+            (Space::Global, Op::AtomicAdd(Number::U64)) => 4,
+            (Space::Global, Op::AtomicAdd(Number::F32)) => 5,
+            (Space::Shared, Op::Load(_)) => 6,
+            (Space::Shared, Op::Store | Op::AtomicAdd(_)) => 7,
+            (Space::Constant, _) => 8,
+        };
+        Self::new(kind, size_of::<T>().trailing_zeros() as usize)
+    }
+
+    /// The byte.
+    #[inline(always)]
+    pub const fn code(self) -> u8 {
+        self.0
+    }
+
+    /// The access that has this byte.
+    ///
+    /// # Panics
+    /// If none has.
+    #[inline(always)]
+    pub const fn from_code(code: u8) -> Self {
+        Self::new(code as usize >> 3, code as usize & 7)
+    }
+
+    /// The number of its kind.
+    const fn kind(self) -> usize {
+        self.0 as usize >> 3
+    }
+
+    const fn log_width(self) -> usize {
+        self.0 as usize & 7
+    }
+
+    /// Which memory.
+    #[inline(always)]
+    pub const fn space(self) -> Space {
+        Self::EACH[self.kind()].0
+    }
+
+    /// What it does.
+    #[inline(always)]
+    pub const fn op(self) -> Op {
+        Self::EACH[self.kind()].1
     }
 
     /// Bytes a lane.
     #[inline(always)]
     pub const fn width(self) -> usize {
-        1 << self.log_width
+        1 << self.log_width()
     }
 }
 
@@ -87,6 +152,16 @@ pub enum Coordinate {
     GridDim,
 }
 
+/// Carries out an access of one kind and width to element `index` from `base` on, a simulated address: a load fills
+/// `value`, a store reads it, an atomic addition replaces the addend by the old value.
+///
+/// # Safety
+/// `value` points to as many bytes as the access is wide, aligned to as many.
+pub type CarryOut = unsafe fn(base: u64, index: u64, value: *mut u8, at: &'static Location<'static>);
+
+/// A function for every [`Access`], by kind and by width as a power of two, so that none of them asks what it is to do.
+pub type Accesses = [[CarryOut; Access::WIDTHS]; Access::KINDS];
+
 /// What runs kernels on the host. Every call is about the lane that is running on the calling thread.
 pub trait Machine: Sync {
     /// Where the lane stands along an axis: 0 for x, 1 for y, 2 for z.
@@ -94,13 +169,6 @@ pub trait Machine: Sync {
 
     /// The lane's number in its warp.
     fn lane_id(&self) -> u32;
-
-    /// Carries out an access to element `index` from `base` on, a simulated address: a load fills `value`, a
-    /// store reads it, an atomic addition replaces the addend by the old value.
-    ///
-    /// # Safety
-    /// `value` points to `access.width()` bytes, aligned to as many.
-    unsafe fn access(&self, access: Access, base: u64, index: u64, value: *mut u8, at: &'static Location<'static>);
 
     /// The address `bytes` bytes behind `base`, which stays in the same buffer or shared array: past its end if need be.
     fn advance(&self, space: Space, base: u64, bytes: u64) -> u64;
@@ -137,18 +205,42 @@ pub trait Machine: Sync {
 }
 
 static MACHINE: AtomicPtr<&'static dyn Machine> = AtomicPtr::new(core::ptr::null_mut());
+static ACCESSES: AtomicPtr<Accesses> = AtomicPtr::new(core::ptr::null_mut());
 
-/// Makes `machine` the one that kernels run on, from now on, in the whole process.
-pub fn install(machine: &'static &'static dyn Machine) {
+/// Makes `machine` the one that kernels run on, from now on, in the whole process, and `accesses` what carries out
+/// their accesses.
+pub fn install(machine: &'static &'static dyn Machine, accesses: &'static Accesses) {
     MACHINE.store(core::ptr::from_ref(machine).cast_mut(), Ordering::Release);
+    ACCESSES.store(core::ptr::from_ref(accesses).cast_mut(), Ordering::Release);
 }
 
 #[inline]
 fn machine() -> &'static dyn Machine {
     let machine = MACHINE.load(Ordering::Acquire);
-    assert!(!machine.is_null(), "a kernel was called without a machine to run it: launch it through the simulator");
+    assert!(!machine.is_null(), "{NO_MACHINE}");
     // SAFETY: `install` alone writes the pointer, and takes a reference that lives for ever.
     unsafe { *machine }
+}
+
+#[inline]
+fn accesses() -> &'static Accesses {
+    let accesses = ACCESSES.load(Ordering::Acquire);
+    assert!(!accesses.is_null(), "{NO_MACHINE}");
+    // SAFETY: as in `machine`.
+    unsafe { &*accesses }
+}
+
+const NO_MACHINE: &str = "a kernel was called without a machine to run it: launch it through the simulator";
+
+/// Has the machine carry out an access.
+///
+/// # Safety
+/// As [`CarryOut`].
+#[inline(always)]
+unsafe fn access(access: Access, base: u64, index: u64, value: *mut u8, at: &'static Location<'static>) {
+    let carry_out = accesses()[access.kind()][access.log_width()];
+    // SAFETY: the caller's promise.
+    unsafe { carry_out(base, index, value, at) };
 }
 
 #[inline]
@@ -192,9 +284,9 @@ pub(super) fn shared_element<T>(address: u32, index: u32) -> u32 {
 #[inline]
 #[track_caller]
 pub(super) unsafe fn global_atomic_add<T: AtomicAddBackend>(base: u64, index: usize, mut value: T) -> T {
-    let access = Access::of::<T>(Space::Global, Op::AtomicAdd(T::NUMBER));
+    let add = Access::of::<T>(Space::Global, Op::AtomicAdd(T::NUMBER));
     // SAFETY: `value` is as wide and as aligned as the access.
-    unsafe { machine().access(access, base, index as u64, (&raw mut value).cast(), Location::caller()) };
+    unsafe { access(add, base, index as u64, (&raw mut value).cast(), Location::caller()) };
     value
 }
 
@@ -204,7 +296,7 @@ fn load<T: Value>(space: Space, op: Op, base: u64, index: u64) -> T {
     let mut value = MaybeUninit::<T>::uninit();
     // SAFETY: `value` is as wide and as aligned as the access, which fills it; every bit pattern is a `Value`.
     unsafe {
-        machine().access(Access::of::<T>(space, op), base, index, value.as_mut_ptr().cast(), Location::caller());
+        access(Access::of::<T>(space, op), base, index, value.as_mut_ptr().cast(), Location::caller());
         value.assume_init()
     }
 }
@@ -212,9 +304,9 @@ fn load<T: Value>(space: Space, op: Op, base: u64, index: u64) -> T {
 #[inline]
 #[track_caller]
 fn store<T: Value>(space: Space, base: u64, index: u64, mut value: T) {
-    let access = Access::of::<T>(space, Op::Store);
+    let store = Access::of::<T>(space, Op::Store);
     // SAFETY: `value` is as wide and as aligned as the access.
-    unsafe { machine().access(access, base, index, (&raw mut value).cast(), Location::caller()) };
+    unsafe { access(store, base, index, (&raw mut value).cast(), Location::caller()) };
 }
 
 /// A type whose atomic addition the machine knows.

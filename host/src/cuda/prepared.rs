@@ -199,13 +199,13 @@ fn buffers(plan: &Plan) -> Result<(Vec<(&Buffer, Guarded)>, Vec<(usize, Guarded)
     let buffers = buffers.collect::<Result<Vec<_>, RunError>>()?;
     let mut originals = Vec::new();
     for (index, (buffer, guarded)) in buffers.iter().enumerate() {
-        let Before::Filled(bits) = &buffer.before else { continue };
+        let Before::Filled(fill) = &buffer.before else { continue };
         let width = buffer.element.size() as usize;
         if buffer.after.is_none() {
-            guarded.fill(width, bits)?;
+            guarded.fill(width, |i| fill.bits(i))?;
         } else {
             let original = Guarded::new(buffer.name, buffer.bytes())?;
-            original.fill(width, bits)?;
+            original.fill(width, |i| fill.bits(i))?;
             originals.push((index, original));
         }
     }

@@ -70,16 +70,18 @@ impl Runner {
 
     /// Runs the lanes of a warp until each has ended or waits for the block, and counts what they asked for.
     fn run_warp(&mut self, warp: usize) {
+        self.context().rested = false;
         loop {
-            for thread in self.lanes(warp) {
-                if matches!(self.context().lanes[thread].state, State::Fresh | State::Ready) {
-                    self.resume(thread);
-                    if self.context().stopped {
-                        return;
-                    }
+            let mut lanes = self.lanes(warp);
+            while let Some(thread) = self.context().find_ready(lanes) {
+                self.resume(thread);
+                if self.context().stopped {
+                    return;
                 }
+                // A lane that ends goes on with those behind it.
+                lanes = self.context().current + 1..self.lanes(warp).end;
             }
-            if !self.release_warp(warp) && !self.release_loops(warp) {
+            if !self.context().rested || !self.release_warp(warp) && !self.release_loops(warp) {
                 break;
             }
         }
@@ -122,17 +124,19 @@ impl Runner {
         let job: *const Job = &raw const *self.job;
         let stack = DefaultStack::new(STACK).expect("memory for a stack");
         Coroutine::with_stack(stack, move |yielder, ()| {
+            // SAFETY: the scheduler holds no reference while a lane runs.
+            unsafe { (*context).yielder = yielder };
             loop {
                 // SAFETY: the job outlives the runner, which outlives its coroutines; the machine is installed, a lane is
                 // selected, and no reference into the context is held while it runs.
                 let next = unsafe {
-                    let block = &mut *context;
-                    block.lanes[block.current].yielder = yielder;
                     ((*job).kernel.entry)(&(*job).words);
                     (*context).end_lane()
                 };
                 if !next {
                     yielder.suspend(());
+                    // SAFETY: as above.
+                    unsafe { (*context).yielder = yielder };
                 }
             }
         })

@@ -6,7 +6,7 @@
 
 use super::banks;
 use super::finding::{Finding, Kind, Position, triple};
-use super::memory::{Element, Memory, OFFSET_BITS, offset_of};
+use super::memory::{self, Element, Memory, Recent, offset_of};
 use super::requests::{OpenGrouping, Request, Requests, Site};
 use super::sample::Sampler;
 use super::sanitizer::{Race, Sanitizer, Uninitialized};
@@ -14,10 +14,11 @@ use super::shared::{self, SharedMemory};
 use super::trace::{Trace, WHOLE_BLOCK};
 use super::{Job, Pulse, Transactions, coalesce};
 use corosensei::Yielder;
-use gpu::device::host::{self, Access, Coordinate, Machine, Number, Op, Space};
+use gpu::device::host::{self, Access, Accesses, CarryOut, Coordinate, Machine, Number, Op, Space};
 use gpu::suite::{Buffer, Counts, Operation};
 use rustc_hash::FxHashMap;
 use std::cell::Cell;
+use std::ops::Range;
 use std::panic::Location;
 use std::ptr;
 use std::sync::atomic::Ordering::Relaxed;
@@ -55,7 +56,6 @@ pub(super) struct Lane {
     calls: u64,
     /// Where it is in its loops, while it rests.
     loops: Loops,
-    pub(super) yielder: *const Yielder<(), ()>,
 }
 
 /// Where a lane is in its loops.
@@ -131,7 +131,7 @@ impl Region {
     /// An address in bytes from the start of the buffer, or of the block's shared memory.
     pub(super) fn offset(self, address: u64) -> u64 {
         match self {
-            Region::Buffer(_) => address & ((1 << OFFSET_BITS) - 1),
+            Region::Buffer(_) => offset_of(address),
             Region::Shared(_) => address,
         }
     }
@@ -143,20 +143,22 @@ pub(super) struct Context {
     pub(super) pulse: Arc<Pulse>,
     pub(super) lanes: Vec<Lane>,
     pub(super) current: usize,
-    /// Calls of all lanes so far.
-    calls: u64,
-    /// What `calls` was when the running lane was last resumed.
-    resumed: u64,
-    /// When to show a sign of life, or to see that the lane does not end.
+    /// Calls of all lanes up to the next alarm, and how many of them are left.
     alarm: u64,
+    left: u64,
+    /// How many calls there had been when the running lane was last resumed.
+    resumed: u64,
     /// Where the running lane is in its loops.
     loops: Loops,
-    /// `threadIdx` of the running lane, `blockIdx`, `blockDim` and `gridDim`: see [`Coordinate`].
-    coordinates: [[u32; 3]; 4],
+    /// `threadIdx` of the running lane, `blockIdx`, `blockDim` and `gridDim`: see [`Coordinate`]. Four axes, so that
+    /// any number names one by its last two bits.
+    coordinates: [[u32; 4]; 4],
     /// How manieth block of the run this is.
     turn: u64,
     /// What the warp that is running has asked for.
     requests: Requests,
+    /// Where it mostly finds global memory.
+    recent: Recent,
     shared: SharedMemory,
     sanitizer: Sanitizer,
     barriers: u64,
@@ -166,6 +168,10 @@ pub(super) struct Context {
     /// What this block asked for, if somebody observes.
     pub(super) trace: Option<Trace>,
     pub(super) findings: Vec<Finding>,
+    /// What leads from the running lane's stack back to the scheduler.
+    pub(super) yielder: *const Yielder<(), ()>,
+    /// Whether a lane of the running warp has come to rest anywhere but at the block's barrier.
+    pub(super) rested: bool,
     /// Whether the block cannot go on.
     pub(super) stopped: bool,
 }
@@ -180,19 +186,19 @@ impl Context {
             thread_idx: thread_idx(job.plan.launch.block, thread as u32),
             calls: 0,
             loops: Loops::default(),
-            yielder: ptr::null(),
         });
         Self {
             lanes: lanes.collect(),
             pulse,
             current: 0,
-            calls: 0,
-            resumed: 0,
             alarm: 0,
+            left: 0,
+            resumed: 0,
             loops: Loops::default(),
-            coordinates: [[0; 3], [0; 3], job.plan.launch.block, job.plan.launch.grid],
+            coordinates: [[0; 3], [0; 3], job.plan.launch.block, job.plan.launch.grid].map(axes),
             turn: 0,
             requests: Requests::default(),
+            recent: Recent::default(),
             shared: SharedMemory::new(job.plan.launch.shared_bytes),
             sanitizer: Sanitizer::new(job.look, threads),
             barriers: 0,
@@ -200,6 +206,8 @@ impl Context {
             sampler: job.sampling.map(|sampling| Sampler::new(sampling, job.blocks.count())),
             trace: job.observer.as_ref().map(|observed| Trace::new(observed.observer.lines_a_warp())),
             findings: Vec::new(),
+            yielder: ptr::null(),
+            rested: false,
             stopped: false,
             job,
         }
@@ -231,7 +239,7 @@ impl Context {
     /// Begins block number `block` of the grid, the `turn`-th of the run.
     pub(super) fn begin(&mut self, block: u64, turn: u64) {
         self.turn = turn;
-        self.coordinates[Coordinate::BlockIdx as usize] = block_idx(self.job.plan.launch.grid, block);
+        self.coordinates[Coordinate::BlockIdx as usize] = axes(block_idx(self.job.plan.launch.grid, block));
         self.shared.reset();
         self.sanitizer.begin(turn);
         self.barriers = 0;
@@ -243,22 +251,31 @@ impl Context {
     }
 
     fn block_idx(&self) -> [u32; 3] {
-        self.coordinates[Coordinate::BlockIdx as usize]
+        let [x, y, z, _] = self.coordinates[Coordinate::BlockIdx as usize];
+        [x, y, z]
     }
 
     pub(super) fn thread_idx(&self, thread: usize) -> [u32; 3] {
         self.lanes[thread].thread_idx
     }
 
+    /// The first of the threads that has something to do.
+    pub(super) fn find_ready(&self, mut threads: Range<usize>) -> Option<usize> {
+        threads.find(|&thread| matches!(self.lanes[thread].state, State::Fresh | State::Ready))
+    }
+
     /// Makes `thread` the one that runs.
     pub(super) fn select(&mut self, thread: usize) {
-        self.deselect();
         self.current = thread;
-        self.sanitizer.select(thread);
-        self.alarm = self.calls + SIGN_OF_LIFE;
+        self.resumed = self.calls();
+        (self.alarm, self.left) = (self.resumed + SIGN_OF_LIFE, SIGN_OF_LIFE);
+        if self.sanitizer.is_looking() {
+            self.sanitizer.select(thread);
+        }
+        self.pulse.calls.store(self.resumed, Relaxed);
         self.pulse.thread.store(thread as u64 + 1, Relaxed);
         let lane = &mut self.lanes[thread];
-        self.coordinates[Coordinate::ThreadIdx as usize] = lane.thread_idx;
+        self.coordinates[Coordinate::ThreadIdx as usize] = axes(lane.thread_idx);
         match lane.state {
             State::Fresh => self.loops.reset(),
             _ => std::mem::swap(&mut self.loops, &mut lane.loops),
@@ -267,21 +284,33 @@ impl Context {
 
     /// No thread runs any more.
     pub(super) fn deselect(&mut self) {
-        self.lanes[self.current].calls += self.calls - self.resumed;
-        self.resumed = self.calls;
-        self.pulse.calls.store(self.calls, Relaxed);
+        self.lanes[self.current].calls += self.calls() - self.resumed;
+        self.resumed = self.calls();
+        self.pulse.calls.store(self.resumed, Relaxed);
         self.pulse.thread.store(0, Relaxed);
     }
 
-    /// The running lane has ended: goes on with the next one of its warp that has not begun, if there is one.
+    /// Calls of all lanes so far: when to show a sign of life, or to see that a lane does not end.
+    #[inline(always)]
+    fn calls(&self) -> u64 {
+        self.alarm - self.left
+    }
+
+    /// Calls of the running lane so far.
+    fn own_calls(&self) -> u64 {
+        self.lanes[self.current].calls + self.calls() - self.resumed
+    }
+
+    /// The running lane has ended: goes on with the next one of its warp, if that has not begun.
     pub(super) fn end_lane(&mut self) -> bool {
         self.lanes[self.current].state = State::Done;
-        let warp_end = (self.current / 32 * 32 + 32).min(self.lanes.len());
-        let next = (self.current + 1..warp_end).find(|&lane| matches!(self.lanes[lane].state, State::Fresh));
-        if let Some(next) = next {
+        let next = self.current + 1;
+        let begins = |lane: &Lane| matches!(lane.state, State::Fresh);
+        let goes_on = !next.is_multiple_of(32) && self.lanes.get(next).is_some_and(begins);
+        if goes_on {
             self.select(next);
         }
-        next.is_some()
+        goes_on
     }
 
     /// Records a finding about a thread of this block; the same one at the same lines is recorded once.
@@ -329,20 +358,14 @@ impl Context {
             let mut counts = Counts { requests: 1, lanes, ..Counts::default() };
             let region = match site.space() {
                 Space::Global => {
-                    let mut active = [0; 32];
-                    let mut n = 0;
-                    for lane in 0..32 {
-                        active[n] = request.addresses[lane];
-                        n += (request.mask >> lane & 1) as usize;
-                    }
-                    (counts.sectors, counts.lines) = coalesce::sectors_and_lines(&active[..n]);
+                    (counts.sectors, counts.lines) = coalesce::sectors_and_lines(request.active(&mut [0; 32]));
                     counts.sectors_ideal = coalesce::ideal_sectors(counts.sectors, lanes, width);
-                    Region::Buffer((first >> OFFSET_BITS) as usize - 1)
+                    Region::Buffer(Memory::number(first))
                 }
                 Space::Constant => {
                     counts.wavefronts = banks::distinct(&request.addresses, request.mask);
                     counts.wavefronts_ideal = 1;
-                    Region::Buffer((first >> OFFSET_BITS) as usize - 1)
+                    Region::Buffer(Memory::number(first))
                 }
                 Space::Shared => {
                     counts.wavefronts = banks::wavefronts(&request.addresses, request.mask, width);
@@ -406,16 +429,16 @@ impl Context {
     /// Counts a call of the running lane; the error is the reason to stop it.
     #[inline(always)]
     fn call(&mut self) -> Result<(), Stop> {
-        self.calls += 1;
-        if self.calls == self.alarm { self.ring() } else { Ok(()) }
+        self.left -= 1;
+        if self.left == 0 { self.ring() } else { Ok(()) }
     }
 
     #[cold]
     fn ring(&mut self) -> Result<(), Stop> {
-        self.pulse.calls.store(self.calls, Relaxed);
+        self.pulse.calls.store(self.alarm, Relaxed);
         self.alarm += SIGN_OF_LIFE;
-        let calls = self.lanes[self.current].calls + self.calls - self.resumed;
-        if calls > self.job.limits.calls {
+        self.left = SIGN_OF_LIFE;
+        if self.own_calls() > self.job.limits.calls {
             let detail = format!("a thread has made more than {} accesses and loop steps", self.job.limits.calls);
             return Err(Stop::new(Kind::NonTerminating, detail));
         }
@@ -434,17 +457,21 @@ impl Context {
     ) -> Result<(), Stop> {
         self.call()?;
         self.pulse.at.store(ptr::from_ref(at).cast_mut(), Relaxed);
-        let site = Site::new(at, access);
-        let width = access.width();
-        let address = match access.space {
+        let (site, width) = (Site::new(at, access), access.width());
+        let address = match access.space() {
             Space::Global | Space::Constant => {
-                let Some(element) = self.job.memory.resolve(base, index, width as u64) else {
+                let Some(element) = self.job.memory.resolve(&mut self.recent, base, index, width as u64) else {
                     return Err(self.outside(site, base, index));
                 };
-                self.check_alignment(site, element.address)?;
+                if !element.address.is_multiple_of(width as u64) {
+                    return Err(match self.job.memory.contains(element.address, width as u64) {
+                        true => self.misaligned(site, element.address),
+                        false => self.outside(site, base, index),
+                    });
+                }
                 // SAFETY: resolved and aligned; the facade's `value` is as wide as the access.
                 unsafe {
-                    match access.op {
+                    match access.op() {
                         Op::Load(_) => element.load(width, value),
                         Op::Store => element.store(width, value),
                         Op::AtomicAdd(number) => self.atomic_add(number, element, width, value),
@@ -456,10 +483,12 @@ impl Context {
                 let Some(place) = self.shared.resolve(base, index, width as u64) else {
                     return Err(self.outside(site, base, index));
                 };
-                self.check_alignment(site, place)?;
+                if !place.is_multiple_of(width as u64) {
+                    return Err(self.misaligned(site, place));
+                }
                 // SAFETY: resolved; the facade's `value` is as wide as the access.
                 unsafe {
-                    match access.op {
+                    match access.op() {
                         Op::Load(_) => self.shared.load(place, width, value),
                         Op::Store | Op::AtomicAdd(_) => self.shared.store(place, width, value),
                     }
@@ -467,7 +496,7 @@ impl Context {
                 place
             }
         };
-        if let Some(race) = self.sanitizer.look(&self.job, site, address) {
+        if let Some(race) = self.sanitizer.look(&self.job, site, access, address) {
             let finding = self.race(site, &race);
             self.record(finding);
         }
@@ -511,11 +540,6 @@ impl Context {
             }
         };
         Stop::new(Kind::OutOfBounds, format!("a thread {} {missed}", verb(site)))
-    }
-
-    #[inline(always)]
-    fn check_alignment(&self, site: Site, address: u64) -> Result<(), Stop> {
-        if address & (site.width() - 1) == 0 { Ok(()) } else { Err(self.misaligned(site, address)) }
     }
 
     #[cold]
@@ -607,6 +631,10 @@ pub(super) fn block_idx(grid: [u32; 3], block: u64) -> [u32; 3] {
     [block % x, block / x % y, block / x / y].map(|i| i as u32)
 }
 
+fn axes([x, y, z]: [u32; 3]) -> [u32; 4] {
+    [x, y, z, 0]
+}
+
 /// Threads are numbered with x fastest, then y, then z.
 pub(super) fn thread_idx([width, height, _]: [u32; 3], thread: u32) -> [u32; 3] {
     [thread % width, thread / width % height, thread / width / height]
@@ -649,15 +677,40 @@ struct Simulator;
 fn install() {
     static ONCE: Once = Once::new();
     static SIMULATOR: &dyn Machine = &Simulator;
-    ONCE.call_once(|| host::install(&SIMULATOR));
+    ONCE.call_once(|| host::install(&SIMULATOR, &ACCESSES));
 }
+
+/// Carries out an access of the kind and width that are its parameters.
+unsafe fn carry_out<const KIND: usize, const LOG_WIDTH: usize>(
+    base: u64,
+    index: u64,
+    value: *mut u8,
+    at: &'static Location<'static>,
+) {
+    step(Some(at), |block| block.access(const { Access::new(KIND, LOG_WIDTH) }, base, index, value, at));
+}
+
+static ACCESSES: Accesses = {
+    const fn of<const KIND: usize>() -> [CarryOut; Access::WIDTHS] {
+        [carry_out::<KIND, 0>, carry_out::<KIND, 1>, carry_out::<KIND, 2>, carry_out::<KIND, 3>, carry_out::<KIND, 4>]
+    }
+    [of::<0>(), of::<1>(), of::<2>(), of::<3>(), of::<4>(), of::<5>(), of::<6>(), of::<7>(), of::<8>()]
+};
 
 /// The block that runs on this thread.
 #[inline]
 fn current() -> *mut Context {
     let context = CURRENT.get();
-    assert!(!context.is_null(), "a kernel was called outside the simulator");
+    if context.is_null() {
+        nobody_runs();
+    }
     context
+}
+
+#[cold]
+#[inline(never)]
+fn nobody_runs() -> ! {
+    panic!("a kernel was called outside the simulator")
 }
 
 /// Lets the scheduler run until the lane may go on.
@@ -667,8 +720,10 @@ fn current() -> *mut Context {
 unsafe fn suspend(context: *mut Context) {
     // SAFETY: the lane's coroutine keeps its yielder alive while it runs.
     unsafe {
-        let yielder = (&(*context).lanes)[(*context).current].yielder;
+        let yielder = (*context).yielder;
         (*yielder).suspend(());
+        // Other stacks have run meanwhile.
+        (*context).yielder = yielder;
     }
 }
 
@@ -703,6 +758,7 @@ fn step<T>(at: Option<&'static Location<'static>>, step: impl FnOnce(&mut Contex
 fn rest(state: State, value: u32, at: &'static Location<'static>) -> u32 {
     step(Some(at), |block| {
         block.call()?;
+        block.rested |= !matches!(state, State::Block(_));
         let lane = &mut block.lanes[block.current];
         lane.value = value;
         lane.state = state;
@@ -721,7 +777,7 @@ impl Machine for Simulator {
     #[inline]
     fn coordinate(&self, which: Coordinate, axis: usize) -> u32 {
         // SAFETY: the scheduler holds no reference while a lane runs.
-        unsafe { (&*current()).coordinates[which as usize][axis] }
+        unsafe { (&*current()).coordinates[which as usize][axis % 4] }
     }
 
     #[inline]
@@ -730,15 +786,13 @@ impl Machine for Simulator {
         unsafe { (*current()).current as u32 % 32 }
     }
 
-    #[inline]
-    unsafe fn access(&self, access: Access, base: u64, index: u64, value: *mut u8, at: &'static Location<'static>) {
-        step(Some(at), |block| block.access(access, base, index, value, at));
-    }
-
     fn advance(&self, space: Space, base: u64, bytes: u64) -> u64 {
-        let bits = if space == Space::Shared { shared::OFFSET_BITS } else { OFFSET_BITS };
-        let last = (1 << bits) - 1;
-        base & !last | (base & last).saturating_add(bytes).min(last)
+        let (bits, limit) = match space {
+            Space::Shared => (shared::OFFSET_BITS, 1 << shared::OFFSET_BITS),
+            Space::Global | Space::Constant => (memory::OFFSET_BITS, memory::LIMIT),
+        };
+        let offset = base & ((1 << bits) - 1);
+        base - offset + offset.saturating_add(bytes).min(limit - 1)
     }
 
     fn shared_array(&self, name: &'static str, bytes: usize, at: &'static Location<'static>) -> u32 {
@@ -809,9 +863,9 @@ impl Machine for Simulator {
     }
 
     fn clock(&self) -> u64 {
-        // SAFETY: the scheduler holds no reference while a lane runs.
-        let block = unsafe { &mut *current() };
-        block.calls += 1;
-        block.lanes[block.current].calls + block.calls - block.resumed
+        step(None, |block| {
+            block.call()?;
+            Ok(block.own_calls())
+        })
     }
 }

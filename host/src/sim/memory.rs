@@ -8,8 +8,12 @@ use std::marker::PhantomData;
 use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock};
 
-/// Bits of an address that hold the offset; the rest holds the buffer's number, from 1.
-pub(super) const OFFSET_BITS: u32 = 40;
+/// Bits of an address that hold the offset; the rest holds the buffer's number, from 1. Buffers are smaller, so that no
+/// index leads from one to the next.
+pub(super) const OFFSET_BITS: u32 = 45;
+
+/// The limit of offsets that pointers have, of buffers and of indices.
+pub(super) const LIMIT: u64 = 1 << 40;
 
 /// Bytes of a page.
 const PAGE: u64 = 1 << 16;
@@ -60,41 +64,83 @@ impl Memory {
         (buffer < self.plan.buffers.len()).then_some(buffer)
     }
 
-    /// Element `index` of `width` bytes from `base` on, or none if it lies outside the buffer.
+    /// Element `index` of `width` bytes from `base` on, or none if it lies outside the buffer. One that is not aligned may
+    /// reach over the end.
     #[inline(always)]
-    pub(super) fn resolve(&self, base: u64, index: u64, width: u64) -> Option<Element<'_>> {
-        let number = ((base >> OFFSET_BITS) as usize).wrapping_sub(1);
-        let buffer = self.buffers.get(number)?;
-        if index >= 1 << OFFSET_BITS {
+    pub(super) fn resolve(&self, recent: &mut Recent, base: u64, index: u64, width: u64) -> Option<Element<'_>> {
+        if index >= LIMIT {
             return None;
         }
-        // At most 2^44 + 2^40 + 16: nothing overflows.
-        let offset = index * width + offset_of(base);
-        if offset + width > buffer.bytes {
-            return None;
-        }
-        let page = &buffer.pages[(offset / PAGE) as usize];
-        let page = match page.get() {
-            Some(page) => page,
-            None => self.first_touch(number, offset / PAGE),
+        let address = base + index * width;
+        let cells = match recent.get(address / PAGE) {
+            Some(cells) => cells,
+            None => self.find(recent, address, width)?,
         };
-        let cell = page.as_ptr().cast::<u8>().wrapping_add((offset % PAGE) as usize);
-        Some(Element { address: (base >> OFFSET_BITS << OFFSET_BITS) + offset, cell, memory: PhantomData })
+        Some(Element { address, cell: cells.wrapping_add((address % PAGE) as usize), memory: PhantomData })
     }
 
-    #[cold]
-    fn first_touch(&self, buffer: usize, page: u64) -> &Page {
-        self.buffers[buffer].pages[page as usize].get_or_init(|| fill(&self.plan.buffers[buffer], page))
+    /// The cells of the page that holds `width` bytes at `address`, or none if they lie outside every buffer.
+    #[inline(never)]
+    fn find(&self, recent: &mut Recent, address: u64, width: u64) -> Option<*const u8> {
+        let number = self.buffer_of(address)?;
+        let (Pages { bytes, pages }, offset) = (&self.buffers[number], offset_of(address));
+        if offset + width > *bytes {
+            return None;
+        }
+        let page = offset / PAGE;
+        let cells = pages[page as usize].get_or_init(|| fill(&self.plan.buffers[number], page)).as_ptr().cast();
+        if (page + 1) * PAGE <= *bytes {
+            recent.put(address / PAGE, cells);
+        }
+        Some(cells)
+    }
+
+    /// Whether `width` bytes at `address` lie in a buffer.
+    pub(super) fn contains(&self, address: u64, width: u64) -> bool {
+        self.buffer_of(address).is_some_and(|number| offset_of(address) + width <= self.buffers[number].bytes)
     }
 
     /// The bits of element `i` of a buffer.
     pub(super) fn bits(&self, buffer: usize, i: u64) -> u64 {
         let size = self.plan.buffers[buffer].element.size();
-        let element = self.resolve(Self::base(buffer), i, size).expect("an element of the buffer");
+        let element =
+            self.resolve(&mut Recent::default(), Self::base(buffer), i, size).expect("an element of the buffer");
         let mut bits = 0u64;
         // SAFETY: elements of buffers are aligned to their size, which is at most 8.
         unsafe { element.load(size as usize, (&raw mut bits).cast()) };
         bits
+    }
+}
+
+/// The pages that a worker touched last: most accesses find theirs here. Only whole ones, so that what lies in a page lies
+/// in the buffer.
+pub(super) struct Recent([(u64, *const u8); RECENT as usize]);
+
+/// How many pages are remembered.
+const RECENT: u64 = 64;
+
+impl Default for Recent {
+    fn default() -> Self {
+        // No buffer has the number 0.
+        Self([(0, std::ptr::null()); RECENT as usize])
+    }
+}
+
+impl Recent {
+    /// Pages at the same offset of different buffers do not push one another out.
+    #[inline(always)]
+    fn place(page: u64) -> usize {
+        ((page ^ page >> (OFFSET_BITS - PAGE.ilog2())) % RECENT) as usize
+    }
+
+    #[inline(always)]
+    fn get(&self, page: u64) -> Option<*const u8> {
+        let (known, cells) = self.0[Self::place(page)];
+        (known == page).then_some(cells)
+    }
+
+    fn put(&mut self, page: u64, cells: *const u8) {
+        self.0[Self::place(page)] = (page, cells);
     }
 }
 
@@ -160,14 +206,10 @@ fn fill(buffer: &Buffer, number: u64) -> Page {
     let first = number * PAGE / size;
     let elements = (PAGE / size).min(buffer.len - first);
     let blank = if let Before::Zero = buffer.before { 0 } else { POISON };
+    // Whole 16-byte cells.
     let mut words = vec![u64::from_ne_bytes([blank; 8]); (elements * size).div_ceil(16) as usize * 2];
-    if let Before::Filled(bits) = &buffer.before {
-        let per_word = 8 / size;
-        for i in 0..elements {
-            let (word, shift) = ((i / per_word) as usize, 8 * size * (i % per_word));
-            let mask = u64::MAX >> (64 - 8 * size);
-            words[word] = words[word] & !(mask << shift) | (bits(first + i) & mask) << shift;
-        }
+    if let Before::Filled(fill) = &buffer.before {
+        fill.lay(first..first + elements, &mut words);
     }
     words.into_iter().map(AtomicU64::new).collect()
 }

@@ -17,19 +17,7 @@ pub(super) struct Site(u64);
 impl Site {
     #[inline(always)]
     pub(super) fn new(at: &'static Location<'static>, access: Access) -> Self {
-        let op = match access.op {
-            Op::Load(_) => 0,
-            Op::Store => 1,
-            Op::AtomicAdd(_) => 2,
-        };
-        let space = match access.space {
-            Space::Global => 0,
-            Space::Shared => 1,
-            Space::Constant => 2,
-        };
-        let past_l1 = !matches!(access.op, Op::Load(Cache::All | Cache::NonCoherent | Cache::Streaming));
-        let kind = (past_l1 as u64) << 7 | u64::from(access.log_width) << 4 | op << 2 | space;
-        Self(std::ptr::from_ref(at).expose_provenance() as u64 | kind << 48)
+        Self(std::ptr::from_ref(at).expose_provenance() as u64 | u64::from(access.code()) << 48)
     }
 
     pub(super) fn at(self) -> &'static Location<'static> {
@@ -38,29 +26,36 @@ impl Site {
         unsafe { &*pointer }
     }
 
+    #[inline(always)]
+    pub(super) fn access(self) -> Access {
+        Access::from_code((self.0 >> 48) as u8)
+    }
+
     pub(super) fn space(self) -> Space {
-        match self.0 >> 48 & 3 {
-            0 => Space::Global,
-            1 => Space::Shared,
-            _ => Space::Constant,
-        }
+        self.access().space()
     }
 
     pub(super) fn operation(self) -> Operation {
-        match self.0 >> 50 & 3 {
-            0 => Operation::Load,
-            1 => Operation::Store,
-            _ => Operation::Atomic,
-        }
+        operation(self.access())
     }
 
     pub(super) fn width(self) -> u64 {
-        1 << (self.0 >> 52 & 7)
+        self.access().width() as u64
     }
 
     /// Whether it goes past the L1: a store, an atomic addition, and a load that says so.
     pub(super) fn is_past_l1(self) -> bool {
-        self.0 >> 55 & 1 == 1
+        !matches!(self.access().op(), Op::Load(Cache::All))
+    }
+}
+
+/// What an access does, as far as counts go.
+#[inline(always)]
+pub(super) fn operation(access: Access) -> Operation {
+    match access.op() {
+        Op::Load(_) => Operation::Load,
+        Op::Store => Operation::Store,
+        Op::AtomicAdd(_) => Operation::Atomic,
     }
 }
 
@@ -147,6 +142,20 @@ impl Requests {
 }
 
 impl Request {
+    /// The addresses of the active lanes, put side by side in `room` where others lie between.
+    #[inline(always)]
+    pub(super) fn active<'a>(&'a self, room: &'a mut [u64; 32]) -> &'a [u64] {
+        if self.mask == u32::MAX {
+            return &self.addresses;
+        }
+        let mut n = 0;
+        for lane in 0..32 {
+            room[n] = self.addresses[lane];
+            n += (self.mask >> lane & 1) as usize;
+        }
+        &room[..n]
+    }
+
     #[inline(always)]
     fn add(&mut self, lane: usize, address: u64) -> Result<(), OpenGrouping> {
         if self.mask >> lane & 1 == 1 {

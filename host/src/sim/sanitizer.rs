@@ -19,9 +19,9 @@ pub(super) use order::Moment;
 
 use super::Job;
 use super::memory::{Memory, offset_of};
-use super::requests::Site;
+use super::requests::{Site, operation};
 use filter::{GlobalWord, SharedShadow, SharedWord};
-use gpu::device::host::{Kernel, ParameterKind, Space};
+use gpu::device::host::{Access, Kernel, ParameterKind, Space};
 use gpu::suite::{Before, Buffer, Plan};
 use history::History;
 use order::Order;
@@ -87,13 +87,14 @@ impl Sanitizer {
     /// A block begins, the `turn`-th of the run.
     pub(super) fn begin(&mut self, turn: u64) {
         self.order.begin(turn);
+        self.global_word = GlobalWord::new(self.order.now(0));
         self.shared.clear();
     }
 
     /// `thread` is the one that runs.
     pub(super) fn select(&mut self, thread: usize) {
         self.now = self.order.now(thread);
-        self.global_word = GlobalWord::new(self.now);
+        self.global_word = self.global_word.at(self.now);
         self.shared_word = SharedWord::new(self.now);
     }
 
@@ -107,13 +108,18 @@ impl Sanitizer {
         self.order.pass_barrier();
     }
 
+    /// Whether it looks at accesses at all.
+    pub(super) fn is_looking(&self) -> bool {
+        self.look != Look::Away
+    }
+
     /// Looks at an access of the running thread; returns what it races with.
     #[inline(always)]
-    pub(super) fn look(&mut self, job: &Job, site: Site, address: u64) -> Option<Race> {
+    pub(super) fn look(&mut self, job: &Job, site: Site, access: Access, address: u64) -> Option<Race> {
         match self.look {
             Look::Away => None,
             Look::First => {
-                if self.suspects(job, site, address) {
+                if self.suspects(job, access, address) {
                     job.suspicious.store(true, Relaxed);
                 }
                 None
@@ -123,9 +129,9 @@ impl Sanitizer {
     }
 
     #[inline(always)]
-    fn suspects(&mut self, job: &Job, site: Site, address: u64) -> bool {
-        let (operation, width) = (site.operation(), site.width());
-        match site.space() {
+    fn suspects(&mut self, job: &Job, access: Access, address: u64) -> bool {
+        let (operation, width) = (operation(access), access.width() as u64);
+        match access.space() {
             Space::Constant => false,
             Space::Shared => self.shared_shadow.touch(address, width, operation, self.shared_word, &self.order),
             Space::Global => match &job.shadows[Memory::number(address)] {

@@ -33,18 +33,25 @@ impl Shadow {
     }
 
     /// Enters an access of `width` bytes at `offset` by the thread that is at `now`; says whether it is suspicious.
-    #[inline(always)]
+    #[inline(never)]
     pub(super) fn touch(&self, offset: u64, width: u64, operation: Operation, now: GlobalWord) -> bool {
         let (first, cells) = (offset >> self.shift, width >> self.shift);
-        let page =
-            self.pages[(first / PAGE) as usize].get_or_init(|| (0..PAGE).map(|_| GlobalCell::default()).collect());
+        let page = match self.pages[(first / PAGE) as usize].get() {
+            Some(page) => page,
+            None => self.first_touch(first / PAGE),
+        };
         let first = (first % PAGE) as usize;
-        let touch = |cell: &GlobalCell| cell.touch(operation, now, self.initialized);
-        match cells {
-            0 => touch(&page[first]) | true,
-            1 => touch(&page[first]),
-            _ => page[first..first + cells as usize].iter().fold(false, |suspicious, cell| touch(cell) | suspicious),
+        // An access narrower than a cell touches it, and is suspicious.
+        let mut suspicious = cells == 0;
+        for cell in &page[first..first + cells.max(1) as usize] {
+            suspicious |= cell.touch(operation, now, self.initialized);
         }
+        suspicious
+    }
+
+    #[cold]
+    fn first_touch(&self, page: u64) -> &[GlobalCell] {
+        self.pages[page as usize].get_or_init(|| (0..PAGE).map(|_| GlobalCell::default()).collect())
     }
 }
 
@@ -70,9 +77,13 @@ const WRITES: u64 = 1 << Operation::Store as u64 | 1 << Operation::Atomic as u64
 
 impl GlobalWord {
     pub(super) fn new(now: Moment) -> Self {
-        let turn = now.turn % u64::from(u32::MAX - 1) + 1;
+        Self((now.turn % u64::from(u32::MAX - 1) + 1) << TURN).at(now)
+    }
+
+    /// Another moment of the same block.
+    pub(super) fn at(self, now: Moment) -> Self {
         let interval = u64::from(now.interval) & ((1 << (TURN - INTERVAL)) - 1);
-        Self(turn << TURN | interval << INTERVAL | u64::from(now.thread) << THREAD)
+        Self(self.0 >> TURN << TURN | interval << INTERVAL | u64::from(now.thread) << THREAD)
     }
 }
 
@@ -135,7 +146,7 @@ impl SharedShadow {
     }
 
     /// Enters an access of `width` bytes at `offset` by the thread that is at `now`; says whether it is suspicious.
-    #[inline(always)]
+    #[inline(never)]
     pub(super) fn touch(
         &mut self,
         offset: u64,
