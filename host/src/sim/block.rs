@@ -2,20 +2,22 @@
 
 use super::finding::{Kind, Position};
 use super::lane::{Context, State};
+use super::overflow::{self, Overflow};
 use super::{Job, Pulse};
-use corosensei::stack::DefaultStack;
+use corosensei::stack::{DefaultStack, Stack};
 use corosensei::{Coroutine, CoroutineResult};
 use std::any::Any;
 use std::cell::RefCell;
-use std::convert::Infallible;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Once};
 
-/// Bytes of a thread's stack: kernels keep their data in registers.
-const STACK: usize = 64 << 10;
-
-type Thread = Coroutine<(), (), Infallible, DefaultStack>;
+/// A stack, and the threads that run on it.
+struct Thread {
+    coroutine: Coroutine<(), (), Overflow, DefaultStack>,
+    /// Where the stack ends for them.
+    end: usize,
+}
 
 /// Runs blocks, one after another, on the calling thread.
 pub(super) struct Runner {
@@ -31,6 +33,7 @@ pub(super) struct Runner {
 impl Runner {
     pub(super) fn new(job: Arc<Job>, pulse: Arc<Pulse>) -> Self {
         catch_messages();
+        overflow::catch_faults();
         let context = Box::into_raw(Box::new(Context::new(Arc::clone(&job), pulse)));
         Context::enter(context);
         let threads = (0..job.plan.launch.block_threads()).map(|_| None).collect();
@@ -94,36 +97,46 @@ impl Runner {
     /// another on the same stack, until one of them rests.
     fn resume(&mut self, thread: usize) {
         let waiting = self.threads[thread].take();
-        let mut coroutine = waiting.or_else(|| self.idle.pop()).unwrap_or_else(|| self.spawn());
+        let mut stack = waiting.or_else(|| self.idle.pop()).unwrap_or_else(|| self.spawn());
         self.context().select(thread);
-        let result = catch_unwind(AssertUnwindSafe(|| coroutine.resume(())));
+        self.context().stack_end = stack.end;
+        let coroutine = &mut stack.coroutine;
+        let guard = coroutine.trap_handler();
+        let resume = || catch_unwind(AssertUnwindSafe(|| coroutine.resume(())));
+        let result = overflow::on_stack(guard, resume);
         self.context().deselect();
         match result {
             Ok(CoroutineResult::Yield(())) => {
                 let current = self.context().current;
                 match self.context().lanes[current].state {
-                    State::Done => self.idle.push(coroutine),
-                    _ => self.threads[current] = Some(coroutine),
+                    State::Done => self.idle.push(stack),
+                    _ => self.threads[current] = Some(stack),
                 }
             }
-            Ok(CoroutineResult::Return(never)) => match never {},
+            Ok(CoroutineResult::Return(Overflow)) => self.stop(Kind::StackOverflow, None, Overflow::detail()),
             Err(payload) => {
                 let (at, message) = panic_message(&*payload);
-                let kernel = &self.job.kernel;
-                let at = at.unwrap_or(Position { file: kernel.file, line: kernel.line, column: 1 });
-                let context = self.context();
-                context.find(context.current, Kind::Panic, Some(at), None, message);
-                context.stopped = true;
+                self.stop(Kind::Panic, at, message);
             }
         }
+    }
+
+    /// Records why the thread that ran stops, at the kernel's own position if `at` is unknown, and stops the block.
+    fn stop(&mut self, kind: Kind, at: Option<Position>, detail: String) {
+        let kernel = &self.job.kernel;
+        let at = at.unwrap_or(Position { file: kernel.file, line: kernel.line, column: 1 });
+        let context = self.context();
+        context.find(context.current, kind, Some(at), None, detail);
+        context.stopped = true;
     }
 
     /// A stack that runs one thread after another.
     fn spawn(&self) -> Thread {
         let context = self.context;
         let job: *const Job = &raw const *self.job;
-        let stack = DefaultStack::new(STACK).expect("memory for a stack");
-        Coroutine::with_stack(stack, move |yielder, ()| {
+        let stack = DefaultStack::new(overflow::STACK + overflow::RESERVE).expect("memory for a stack");
+        let end = stack.base().get() - overflow::STACK;
+        let coroutine = Coroutine::with_stack(stack, move |yielder, ()| {
             // SAFETY: the scheduler holds no reference while a lane runs.
             unsafe { (*context).yielder = yielder };
             loop {
@@ -139,7 +152,8 @@ impl Runner {
                     unsafe { (*context).yielder = yielder };
                 }
             }
-        })
+        });
+        Thread { coroutine, end }
     }
 
     /// Lets the lanes that wait for one another within a warp go on; false if none does.
@@ -316,7 +330,7 @@ impl Runner {
 fn discard(mut thread: Thread) {
     // SAFETY: a kernel's frames hold nothing that must be dropped: plain values, and loop guards that only speak of a lane
     // that is gone.
-    unsafe { thread.force_reset() };
+    unsafe { thread.coroutine.force_reset() };
 }
 
 impl Drop for Runner {

@@ -51,6 +51,8 @@ pub enum Kind {
     OpenGrouping,
     /// More shared memory than a block can have, or another misuse of it.
     SharedMemory,
+    /// A thread that takes more stack than it has: endless recursion, or large arrays of its own.
+    StackOverflow,
     /// The kernel panicked: an overflow, an index outside a Rust array.
     Panic,
 }
@@ -69,6 +71,7 @@ impl Kind {
             Kind::NonTerminating => "does not end",
             Kind::OpenGrouping => "open grouping",
             Kind::SharedMemory => "shared memory",
+            Kind::StackOverflow => "stack overflow",
             Kind::Panic => "panic",
         }
     }

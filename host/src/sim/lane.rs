@@ -7,6 +7,7 @@
 use super::banks;
 use super::finding::{Finding, Kind, Position, triple};
 use super::memory::{self, Element, Memory, Recent, offset_of};
+use super::overflow::{self, Overflow};
 use super::requests::{OpenGrouping, Request, Requests, Site};
 use super::sample::Sampler;
 use super::sanitizer::{Race, Sanitizer, Uninitialized};
@@ -170,6 +171,8 @@ pub(super) struct Context {
     pub(super) findings: Vec<Finding>,
     /// What leads from the running lane's stack back to the scheduler.
     pub(super) yielder: *const Yielder<(), ()>,
+    /// Where the running lane's stack ends.
+    pub(super) stack_end: usize,
     /// Whether a lane of the running warp has come to rest anywhere but at the block's barrier.
     pub(super) rested: bool,
     /// Whether the block cannot go on.
@@ -207,6 +210,7 @@ impl Context {
             trace: job.observer.as_ref().map(|observed| Trace::new(observed.observer.lines_a_warp())),
             findings: Vec::new(),
             yielder: ptr::null(),
+            stack_end: 0,
             rested: false,
             stopped: false,
             job,
@@ -647,6 +651,11 @@ fn open_grouping(_: OpenGrouping) -> Stop {
     Stop::new(Kind::OpenGrouping, detail.into())
 }
 
+#[cold]
+fn stack_overflow() -> Stop {
+    Stop::new(Kind::StackOverflow, Overflow::detail())
+}
+
 fn add(number: Number, a: u64, b: u64) -> u64 {
     match number {
         Number::U32 => (a as u32).wrapping_add(b as u32).into(),
@@ -747,7 +756,9 @@ unsafe fn stop(context: *mut Context, reason: Stop, at: Option<&'static Location
 fn step<T>(at: Option<&'static Location<'static>>, step: impl FnOnce(&mut Context) -> Result<T, Stop>) -> T {
     let context = current();
     // SAFETY: the scheduler holds no reference while a lane runs.
-    match step(unsafe { &mut *context }) {
+    let block = unsafe { &mut *context };
+    let result = if overflow::stack_pointer() < block.stack_end { Err(stack_overflow()) } else { step(block) };
+    match result {
         Ok(value) => value,
         // SAFETY: the step's borrow has ended.
         Err(reason) => unsafe { stop(context, reason, at) },

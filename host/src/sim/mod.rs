@@ -1,9 +1,9 @@
 //! The simulator: runs kernels on the CPU, lane by lane, and counts what they ask of the memory system.
 //!
-//! One concern a file: `block` schedules the threads of a block, `lane` is the machine that a thread's calls go to,
-//! `requests` puts the accesses of a warp together, [`coalesce`], [`banks`] and [`arch`] say what a request costs, `memory` and
-//! `shared` hold the data, and `sanitizer` remembers who touched it; `pattern` and `sample` say how addresses move from lane
-//! to lane, where that is asked for. Blocks run in parallel; counts are sums, and
+//! One concern a file: `block` schedules the threads of a block, `overflow` watches their stacks, `lane` is the machine
+//! that a thread's calls go to, `requests` puts the accesses of a warp together, [`coalesce`], [`banks`] and [`arch`] say
+//! what a request costs, `memory` and `shared` hold the data, and `sanitizer` remembers who touched it; `pattern` and
+//! `sample` say how addresses move from lane to lane, where that is asked for. Blocks run in parallel; counts are sums, and
 //! what depends on the order of blocks (atomic additions) waits for its turn, so the results are the same on any number of
 //! threads.
 
@@ -14,6 +14,7 @@ pub mod coalesce;
 mod finding;
 mod lane;
 mod memory;
+mod overflow;
 mod pattern;
 mod requests;
 mod sample;
