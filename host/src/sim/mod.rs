@@ -246,26 +246,38 @@ struct Pulse {
 /// Lets what depends on the order of blocks happen in it.
 #[derive(Default)]
 struct Turns {
-    /// Every turn below the number has ended, and so have those in the set.
-    ended: Mutex<(u64, BTreeSet<u64>)>,
+    ended: Mutex<Ended>,
     changed: Condvar,
+}
+
+/// The turns that have ended: all below a number, and some later ones.
+#[derive(Default)]
+struct Ended {
+    below: u64,
+    later: BTreeSet<u64>,
+    /// How many workers wait for earlier turns to end.
+    waiting: usize,
 }
 
 impl Turns {
     /// Waits until every block before the `turn`-th has ended.
     fn wait_for(&self, turn: u64) {
-        let ended = self.ended.lock().expect("no panic under this lock");
-        drop(self.changed.wait_while(ended, |(below, _)| *below < turn).expect("no panic under this lock"));
+        let mut ended = self.ended.lock().expect("no panic under this lock");
+        ended.waiting += 1;
+        ended = self.changed.wait_while(ended, |ended| ended.below < turn).expect("no panic under this lock");
+        ended.waiting -= 1;
     }
 
     fn end(&self, turn: u64) {
         let mut ended = self.ended.lock().expect("no panic under this lock");
-        let (below, later) = &mut *ended;
+        let Ended { below, later, waiting } = &mut *ended;
         later.insert(turn);
         while later.remove(below) {
             *below += 1;
         }
-        self.changed.notify_all();
+        if *waiting > 0 {
+            self.changed.notify_all();
+        }
     }
 }
 
