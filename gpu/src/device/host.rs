@@ -139,17 +139,17 @@ impl Access {
     }
 }
 
-/// A coordinate of the running lane.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Coordinate {
+/// Where the running lane stands, along x, y and z.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Coordinates {
     /// `threadIdx`.
-    ThreadIdx,
+    pub thread_idx: [u32; 3],
     /// `blockIdx`.
-    BlockIdx,
+    pub block_idx: [u32; 3],
     /// `blockDim`.
-    BlockDim,
+    pub block_dim: [u32; 3],
     /// `gridDim`.
-    GridDim,
+    pub grid_dim: [u32; 3],
 }
 
 /// Carries out an access of one kind and width to element `index` from `base` on, a simulated address: a load fills
@@ -164,8 +164,8 @@ pub type Accesses = [[CarryOut; Access::WIDTHS]; Access::KINDS];
 
 /// What runs kernels on the host. Every call is about the lane that is running on the calling thread.
 pub trait Machine: Sync {
-    /// Where the lane stands along an axis: 0 for x, 1 for y, 2 for z.
-    fn coordinate(&self, which: Coordinate, axis: usize) -> u32;
+    /// Where the lane stands: to be read before the next call.
+    fn coordinates(&self) -> *const Coordinates;
 
     /// The lane's number in its warp.
     fn lane_id(&self) -> u32;
@@ -364,25 +364,26 @@ pub(super) fn lane_id() -> u32 {
     machine().lane_id()
 }
 
-macro_rules! coordinates { ($($name:ident: $which:ident $axis:literal)*) => { $(
+macro_rules! coordinates { ($($name:ident: $which:ident[$axis:literal])*) => { $(
     #[inline]
     pub(super) fn $name() -> u32 {
-        machine().coordinate(Coordinate::$which, $axis)
+        // SAFETY: read at once.
+        unsafe { (*machine().coordinates()).$which[$axis] }
     }
 )* } }
 coordinates! {
-    thread_idx_x: ThreadIdx 0
-    thread_idx_y: ThreadIdx 1
-    thread_idx_z: ThreadIdx 2
-    block_idx_x: BlockIdx 0
-    block_idx_y: BlockIdx 1
-    block_idx_z: BlockIdx 2
-    block_dim_x: BlockDim 0
-    block_dim_y: BlockDim 1
-    block_dim_z: BlockDim 2
-    grid_dim_x: GridDim 0
-    grid_dim_y: GridDim 1
-    grid_dim_z: GridDim 2
+    thread_idx_x: thread_idx[0]
+    thread_idx_y: thread_idx[1]
+    thread_idx_z: thread_idx[2]
+    block_idx_x: block_idx[0]
+    block_idx_y: block_idx[1]
+    block_idx_z: block_idx[2]
+    block_dim_x: block_dim[0]
+    block_dim_y: block_dim[1]
+    block_dim_z: block_dim[2]
+    grid_dim_x: grid_dim[0]
+    grid_dim_y: grid_dim[1]
+    grid_dim_z: grid_dim[2]
 }
 
 pub(super) fn clock() -> u64 {

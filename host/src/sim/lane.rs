@@ -15,7 +15,7 @@ use super::shared::{self, SharedMemory};
 use super::trace::{Trace, WHOLE_BLOCK};
 use super::{Job, Pulse, Transactions, coalesce};
 use corosensei::Yielder;
-use gpu::device::host::{self, Access, Accesses, CarryOut, Coordinate, Machine, Number, Op, Space};
+use gpu::device::host::{self, Access, Accesses, CarryOut, Coordinates, Machine, Number, Op, Space};
 use gpu::suite::{Buffer, Counts, Operation};
 use rustc_hash::FxHashMap;
 use std::cell::Cell;
@@ -151,9 +151,8 @@ pub(super) struct Context {
     resumed: u64,
     /// Where the running lane is in its loops.
     loops: Loops,
-    /// `threadIdx` of the running lane, `blockIdx`, `blockDim` and `gridDim`: see [`Coordinate`]. Four axes, so that
-    /// any number names one by its last two bits.
-    coordinates: [[u32; 4]; 4],
+    /// Where the running lane stands.
+    coordinates: Coordinates,
     /// How manieth block of the run this is.
     turn: u64,
     /// What the warp that is running has asked for.
@@ -198,7 +197,11 @@ impl Context {
             left: 0,
             resumed: 0,
             loops: Loops::default(),
-            coordinates: [[0; 3], [0; 3], job.plan.launch.block, job.plan.launch.grid].map(axes),
+            coordinates: Coordinates {
+                block_dim: job.plan.launch.block,
+                grid_dim: job.plan.launch.grid,
+                ..Coordinates::default()
+            },
             turn: 0,
             requests: Requests::default(),
             recent: Recent::default(),
@@ -243,7 +246,7 @@ impl Context {
     /// Begins block number `block` of the grid, the `turn`-th of the run.
     pub(super) fn begin(&mut self, block: u64, turn: u64) {
         self.turn = turn;
-        self.coordinates[Coordinate::BlockIdx as usize] = axes(block_idx(self.job.plan.launch.grid, block));
+        self.coordinates.block_idx = block_idx(self.job.plan.launch.grid, block);
         self.shared.reset();
         self.sanitizer.begin(turn);
         self.barriers = 0;
@@ -255,8 +258,7 @@ impl Context {
     }
 
     fn block_idx(&self) -> [u32; 3] {
-        let [x, y, z, _] = self.coordinates[Coordinate::BlockIdx as usize];
-        [x, y, z]
+        self.coordinates.block_idx
     }
 
     pub(super) fn thread_idx(&self, thread: usize) -> [u32; 3] {
@@ -279,7 +281,7 @@ impl Context {
         self.pulse.calls.store(self.resumed, Relaxed);
         self.pulse.thread.store(thread as u64 + 1, Relaxed);
         let lane = &mut self.lanes[thread];
-        self.coordinates[Coordinate::ThreadIdx as usize] = axes(lane.thread_idx);
+        self.coordinates.thread_idx = lane.thread_idx;
         match lane.state {
             State::Fresh => self.loops.reset(),
             _ => std::mem::swap(&mut self.loops, &mut lane.loops),
@@ -635,10 +637,6 @@ pub(super) fn block_idx(grid: [u32; 3], block: u64) -> [u32; 3] {
     [block % x, block / x % y, block / x / y].map(|i| i as u32)
 }
 
-fn axes([x, y, z]: [u32; 3]) -> [u32; 4] {
-    [x, y, z, 0]
-}
-
 /// Threads are numbered with x fastest, then y, then z.
 pub(super) fn thread_idx([width, height, _]: [u32; 3], thread: u32) -> [u32; 3] {
     [thread % width, thread / width % height, thread / width / height]
@@ -786,9 +784,9 @@ fn rest(state: State, value: u32, at: &'static Location<'static>) -> u32 {
 
 impl Machine for Simulator {
     #[inline]
-    fn coordinate(&self, which: Coordinate, axis: usize) -> u32 {
+    fn coordinates(&self) -> *const Coordinates {
         // SAFETY: the scheduler holds no reference while a lane runs.
-        unsafe { (&*current()).coordinates[which as usize][axis % 4] }
+        unsafe { &raw const (*current()).coordinates }
     }
 
     #[inline]
