@@ -5,7 +5,7 @@
 
 use gpu::suite::{Before, Buffer, POISON, Plan};
 use std::marker::PhantomData;
-use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock};
 
 /// Bits of an address that hold the offset; the rest holds the buffer's number, from 1. Buffers are smaller, so that no
@@ -36,13 +36,19 @@ pub(super) struct Memory {
 struct Pages {
     bytes: u64,
     pages: Box<[OnceLock<Page>]>,
+    /// Which pages a worker has set out to fill.
+    claimed: Box<[AtomicBool]>,
 }
 
 impl Memory {
     pub(super) fn new(plan: Arc<Plan>) -> Self {
-        let buffers = plan.buffers.iter().map(|buffer| Pages {
-            bytes: buffer.bytes(),
-            pages: (0..buffer.bytes().div_ceil(PAGE)).map(|_| OnceLock::new()).collect(),
+        let buffers = plan.buffers.iter().map(|buffer| {
+            let pages = 0..buffer.bytes().div_ceil(PAGE);
+            Pages {
+                bytes: buffer.bytes(),
+                pages: pages.clone().map(|_| OnceLock::new()).collect(),
+                claimed: pages.map(|_| AtomicBool::new(false)).collect(),
+            }
         });
         Self { buffers: buffers.collect(), plan }
     }
@@ -83,16 +89,33 @@ impl Memory {
     #[inline(never)]
     fn find(&self, recent: &mut Recent, address: u64, width: u64) -> Option<*const u8> {
         let number = self.buffer_of(address)?;
-        let (Pages { bytes, pages }, offset) = (&self.buffers[number], offset_of(address));
-        if offset + width > *bytes {
+        let (buffer, offset) = (&self.buffers[number], offset_of(address));
+        if offset + width > buffer.bytes {
             return None;
         }
         let page = offset / PAGE;
-        let cells = pages[page as usize].get_or_init(|| fill(&self.plan.buffers[number], page)).as_ptr().cast();
-        if (page + 1) * PAGE <= *bytes {
+        let cells = match buffer.pages[page as usize].get() {
+            Some(cells) => cells,
+            None => self.first_touch(number, page as usize),
+        };
+        let cells = cells.as_ptr().cast();
+        if (page + 1) * PAGE <= buffer.bytes {
             recent.put(address / PAGE, cells);
         }
         Some(cells)
+    }
+
+    /// A page that nobody had touched. Who finds another worker filling it fills the next one meanwhile: blocks that run at
+    /// the same time mostly lie side by side.
+    #[cold]
+    fn first_touch(&self, number: usize, page: usize) -> &Page {
+        let Pages { pages, claimed, .. } = &self.buffers[number];
+        let filled = |page: usize| pages[page].get_or_init(|| fill(&self.plan.buffers[number], page as u64));
+        let claim = |page: usize| claimed.get(page).is_some_and(|claimed| !claimed.swap(true, Relaxed));
+        if !claim(page) && claim(page + 1) {
+            filled(page + 1);
+        }
+        filled(page)
     }
 
     /// Whether `width` bytes at `address` lie in a buffer.
