@@ -6,6 +6,7 @@
 
 use busload::sim::{Finding, Kind, Limits, Options, Position};
 use busload_tests::{checked, launch, on_threads, simulate};
+use gpu::device::host::Parameter;
 use gpu::device::prelude::*;
 use gpu::suite::{Buffer, Kernel, Plan, PlanError, noise};
 use std::hint::black_box;
@@ -196,6 +197,19 @@ fn a_kernel_that_panics_is_reported_with_what_it_said() {
     let finding = expect(fault, Kind::Panic, [Some("panic"), None], 0, 20);
     assert_eq!(finding.detail, "index out of bounds: the len is 20 but the index is 20");
     expect_clean((index_small_enough::KERNEL, one_block(32, |i| i as f32)));
+}
+
+#[kernel]
+unsafe fn null_pointer(dst: GlobalMut<f32>) {
+    let null: Global<f32> = Parameter::from_word(0);
+    dst.store(0, null.load(5)); // HERE: null
+}
+
+#[test]
+fn a_pointer_that_is_no_buffer_is_reported() {
+    let plan = Buffer::output("dst", 1, |_| 0.0f32).map(|dst| Plan::new(launch([1; 3], [1; 3])).buffer(dst));
+    let finding = expect((null_pointer::KERNEL, plan), Kind::OutOfBounds, [Some("null"), None], 0, 0);
+    assert_eq!(finding.detail, "a thread reads memory through a pointer that is no buffer of the launch");
 }
 
 /// The sum of the numbers up to `depth`, by as many calls.

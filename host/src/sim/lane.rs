@@ -144,7 +144,8 @@ pub(super) struct Context {
     pub(super) pulse: Arc<Pulse>,
     pub(super) lanes: Vec<Lane>,
     pub(super) current: usize,
-    /// Calls of all lanes up to the next alarm, and how many of them are left.
+    /// Calls of all lanes when it is time to show a sign of life, or to see that the lane does not end; and how many are
+    /// left until then.
     alarm: u64,
     left: u64,
     /// How many calls there had been when the running lane was last resumed.
@@ -296,7 +297,7 @@ impl Context {
         self.pulse.thread.store(0, Relaxed);
     }
 
-    /// Calls of all lanes so far: when to show a sign of life, or to see that a lane does not end.
+    /// Calls of all lanes so far.
     #[inline(always)]
     fn calls(&self) -> u64 {
         self.alarm - self.left

@@ -82,27 +82,30 @@ impl Memory {
             Some(cells) => cells,
             None => self.find(recent, address, width)?,
         };
-        Some(Element { address, cell: cells.wrapping_add((address % PAGE) as usize), memory: PhantomData })
+        Some(Element::new(address, cells))
     }
 
-    /// The cells of the page that holds `width` bytes at `address`, or none if they lie outside every buffer.
+    /// Where a page begins that was not touched lately, and that holds `width` bytes at `address`.
     #[inline(never)]
     fn find(&self, recent: &mut Recent, address: u64, width: u64) -> Option<*const u8> {
-        let number = self.buffer_of(address)?;
-        let (buffer, offset) = (&self.buffers[number], offset_of(address));
-        if offset + width > buffer.bytes {
-            return None;
-        }
-        let page = offset / PAGE;
-        let cells = match buffer.pages[page as usize].get() {
-            Some(cells) => cells,
-            None => self.first_touch(number, page as usize),
-        };
-        let cells = cells.as_ptr().cast();
-        if (page + 1) * PAGE <= buffer.bytes {
+        let cells = self.cells(address, width)?;
+        if self.contains(address / PAGE * PAGE, PAGE) {
             recent.put(address / PAGE, cells);
         }
         Some(cells)
+    }
+
+    /// The cells of the page that holds `width` bytes at `address`, or none if they lie outside every buffer.
+    fn cells(&self, address: u64, width: u64) -> Option<*const u8> {
+        if !self.contains(address, width) {
+            return None;
+        }
+        let (number, page) = (Self::number(address), (offset_of(address) / PAGE) as usize);
+        let cells = match self.buffers[number].pages[page].get() {
+            Some(cells) => cells,
+            None => self.first_touch(number, page),
+        };
+        Some(cells.as_ptr().cast())
     }
 
     /// A page that nobody had touched. Who finds another worker filling it fills the next one meanwhile: blocks that run at
@@ -126,8 +129,8 @@ impl Memory {
     /// The bits of element `i` of a buffer.
     pub(super) fn bits(&self, buffer: usize, i: u64) -> u64 {
         let size = self.plan.buffers[buffer].element.size();
-        let element =
-            self.resolve(&mut Recent::default(), Self::base(buffer), i, size).expect("an element of the buffer");
+        let address = Self::base(buffer) + i * size;
+        let element = Element::new(address, self.cells(address, size).expect("an element of the buffer"));
         let mut bits = 0u64;
         // SAFETY: elements of buffers are aligned to their size, which is at most 8.
         unsafe { element.load(size as usize, (&raw mut bits).cast()) };
@@ -135,8 +138,8 @@ impl Memory {
     }
 }
 
-/// The pages that a worker touched last: most accesses find theirs here. Only whole ones, so that what lies in a page lies
-/// in the buffer.
+/// The pages of a memory that a worker touched last: most accesses find theirs here. Only whole ones, so that what lies in
+/// a page lies in the buffer. It must not outlive the memory.
 pub(super) struct Recent([(u64, *const u8); RECENT as usize]);
 
 /// How many pages are remembered.
@@ -144,8 +147,8 @@ const RECENT: u64 = 64;
 
 impl Default for Recent {
     fn default() -> Self {
-        // No buffer has the number 0.
-        Self([(0, std::ptr::null()); RECENT as usize])
+        // No page has this number.
+        Self([(u64::MAX, std::ptr::null()); RECENT as usize])
     }
 }
 
@@ -177,6 +180,12 @@ pub(super) struct Element<'a> {
 }
 
 impl Element<'_> {
+    /// The one at `address`, in the page that begins at `cells`.
+    #[inline(always)]
+    fn new(address: u64, cells: *const u8) -> Self {
+        Self { address, cell: cells.wrapping_add((address % PAGE) as usize), memory: PhantomData }
+    }
+
     /// Copies its `width` bytes to `value`.
     ///
     /// # Safety
