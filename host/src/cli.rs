@@ -661,6 +661,12 @@ fn simulate_all(runs: &[Run], options: &sim::Options, output: &mut Output) -> Re
     Ok(())
 }
 
+/// What `predict --json` writes.
+fn predictions(chip: &Chip, rows: &[model::Row]) -> serde_json::Value {
+    let score = model::Score::of(rows);
+    serde_json::json!({ "schema": 1, "command": "predict", "chip": chip.name, "score": score, "results": rows })
+}
+
 /// Predicts; false if something could not be.
 fn predict(matches: &ArgMatches) -> Result<bool> {
     if let Some(name) = matches.get_one::<String>("describe") {
@@ -694,11 +700,12 @@ fn predict(matches: &ArgMatches) -> Result<bool> {
         progress.at(run, 0, 0);
         rows.push(measured.row(run, &chip, model::predict(run, &chip, effort)));
         progress.next();
+        if let Some(json) = &exports.json {
+            json.update(&(serde_json::to_string_pretty(&predictions(&chip, &rows))? + "\n"))?;
+        }
     }
     progress.finish();
-    let score = model::Score::of(&rows);
-    let object =
-        serde_json::json!({ "schema": 1, "command": "predict", "chip": chip.name, "score": score, "results": rows });
+    let object = predictions(&chip, &rows);
     exports.write(&object, || report::prediction_markdown(&chip.name, &rows), || report::prediction_table(&rows))?;
     Ok(rows.iter().all(|row| row.error.is_none()))
 }

@@ -20,19 +20,22 @@ pub(super) struct Load {
 /// counter rises by a constant and that holds no store.
 const UNROLLED: usize = 4;
 
-/// Instructions without a branch or a barrier among them.
+/// Instructions of one loop, those of loops within it excepted, or of none, between two barriers. Branches that skip some of
+/// them do not end it: ptxas makes predicates of them.
 #[derive(Default)]
 struct Run {
+    /// Whether they are a loop's.
+    looped: bool,
     /// Its loads by line.
     loads: BTreeMap<u32, usize>,
-    /// Whether a register rises by a constant in it, and whether it stores.
+    /// Whether a register rises by a constant in it, and whether it stores to global memory.
     counts: bool,
     stores: bool,
 }
 
 impl Loads {
-    /// From the kernel's instructions in `ptx`. Loads of one line that stand in one run of instructions without a branch or
-    /// a barrier are in flight together; a kernel that is not in it, or has no line table, has one load in flight.
+    /// From the kernel's instructions in `ptx`. Loads of one line that stand in one run of instructions are in flight
+    /// together; a kernel that is not in it, or has no line table, has one load in flight.
     pub(super) fn of_kernel(ptx: &str, kernel: &str) -> Self {
         let Some((_, body)) = ptx.split_once(&format!(".entry {kernel}(")) else { return Self::default() };
         let body = body.split_once("\n}").map_or(body, |(body, _)| body);
@@ -43,9 +46,12 @@ impl Loads {
             (runs, dependent) = scan(body, &mut brought);
         }
         let mut loads = BTreeMap::new();
-        for run in &runs {
+        for run in runs.values() {
             for (&line, &count) in &run.loads {
-                let again = run.counts && !run.stores && (count == UNROLLED || run.loads.len() == 1 && count == 1);
+                let again = run.looped
+                    && run.counts
+                    && !run.stores
+                    && (count == UNROLLED || run.loads.len() == 1 && count == 1);
                 let in_flight = if again { UNROLLED * count } else { count };
                 let load = loads.entry(line).or_insert(Load { in_flight, dependent: dependent.contains(&line) });
                 load.in_flight = load.in_flight.max(in_flight);
@@ -62,22 +68,21 @@ impl Loads {
 
 /// The runs of a kernel, and the lines of those loads whose address comes from a register in `brought`, to which every register
 /// is added that a load reaches.
-fn scan<'a>(body: &'a str, brought: &mut BTreeSet<&'a str>) -> (Vec<Run>, BTreeSet<u32>) {
-    let (mut runs, mut dependent) = (vec![Run::default()], BTreeSet::new());
-    let mut line = 0;
-    for text in body.lines().map(str::trim) {
+fn scan<'a>(body: &'a str, brought: &mut BTreeSet<&'a str>) -> (BTreeMap<(Option<usize>, usize), Run>, BTreeSet<u32>) {
+    let (mut runs, mut dependent) = (BTreeMap::<_, Run>::new(), BTreeSet::new());
+    let (mut line, mut barriers) = (0, 0);
+    let loops = loops(body);
+    for (number, text) in body.lines().map(str::trim).enumerate() {
         if let Some(numbers) = text.strip_prefix(".loc") {
             line = numbers.split_whitespace().nth(1).and_then(|number| number.parse().ok()).unwrap_or(line);
             continue;
         }
-        let text = match text.split_once(char::is_whitespace) {
-            Some((predicate, rest)) if predicate.starts_with('@') => rest.trim(),
-            _ => text,
-        };
-        if text.ends_with(':') || text.starts_with("bra") || text.starts_with("bar.") {
-            runs.push(Run::default());
-        }
-        let run = runs.last_mut().expect("there is one from the beginning");
+        let text = unconditional(text);
+        barriers += usize::from(text.starts_with("bar."));
+        let around = loops.iter().filter(|&(head, end)| (*head..=*end).contains(&number));
+        let innermost = around.min_by_key(|&(head, end)| end - head);
+        let run = runs.entry((innermost.map(|(head, _)| *head), barriers)).or_default();
+        run.looped = innermost.is_some();
         let Some((opcode, operands)) = text.split_once(char::is_whitespace) else { continue };
         if ["ld.global", "ld.shared", "ld.volatile", "ld.const"].iter().any(|load| opcode.starts_with(load)) {
             let (to, address) = operands.split_once('[').unwrap_or((operands, ""));
@@ -87,7 +92,7 @@ fn scan<'a>(body: &'a str, brought: &mut BTreeSet<&'a str>) -> (Vec<Run>, BTreeS
             }
             brought.extend(registers(to));
         } else if opcode.starts_with("st.") {
-            run.stores = true;
+            run.stores |= opcode.contains(".global");
         } else {
             let last = operands.trim_end_matches(';').rsplit(' ').next().unwrap_or_default();
             run.counts |= opcode.starts_with("add.") && last.parse::<i64>().is_ok();
@@ -100,6 +105,30 @@ fn scan<'a>(body: &'a str, brought: &mut BTreeSet<&'a str>) -> (Vec<Run>, BTreeS
         }
     }
     (runs, dependent)
+}
+
+/// An instruction without its predicate.
+fn unconditional(text: &str) -> &str {
+    match text.split_once(char::is_whitespace) {
+        Some((predicate, rest)) if predicate.starts_with('@') => rest.trim(),
+        _ => text,
+    }
+}
+
+/// The loops: the line of each head, and that of the last branch back to it.
+fn loops(body: &str) -> BTreeMap<usize, usize> {
+    let (mut labels, mut loops) = (BTreeMap::new(), BTreeMap::new());
+    for (number, text) in body.lines().map(str::trim).enumerate() {
+        if let Some(label) = text.strip_suffix(':') {
+            labels.insert(label, number);
+        } else if let Some((opcode, label)) = unconditional(text).split_once(char::is_whitespace)
+            && opcode.starts_with("bra")
+            && let Some(head) = labels.get(label.trim().trim_end_matches(';'))
+        {
+            loops.insert(*head, number);
+        }
+    }
+    loops
 }
 
 /// The registers among operands.
@@ -133,7 +162,13 @@ $L__BB1_1:
 	ld.global.b32 %f4, [%rd1+12];
 	add.s64 %rd1, %rd1, 16;
 	@%p1 bra $L__BB1_1;
+	.loc 1 21 5
+	@%p2 bra $L__BB1_2;
 	ld.global.b32 %f5, [%rd1];
+$L__BB1_2:
+	@%p3 bra $L__BB1_3;
+	ld.global.b32 %f6, [%rd1];
+$L__BB1_3:
 	ret;
 }
 ";
@@ -144,6 +179,8 @@ $L__BB1_1:
         assert_eq!(gather.0[&10], Load { in_flight: 1, dependent: false });
         assert_eq!(gather.0[&11], Load { in_flight: 1, dependent: true });
         assert_eq!(Loads::of_kernel(PTX, "sum").0[&20], Load { in_flight: 16, dependent: false });
+        let skipped = Loads::of_kernel(PTX, "sum").0[&21];
+        assert_eq!(skipped, Load { in_flight: 2, dependent: false }, "predicates, no branches");
         assert!(Loads::of_kernel(PTX, "another").0.is_empty());
     }
 

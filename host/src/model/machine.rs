@@ -216,7 +216,9 @@ impl Machine {
             What::Load { .. } | What::SharedLoad | What::Constant => {
                 !load.dependent && state.flying.iter().filter(|(other, _)| *other == site).count() < load.in_flight
             }
-            What::Store | What::Atomic | What::SharedStore | What::Wait => false,
+            // ptxas makes the loads that follow it first: no address in global memory is one in shared memory.
+            What::SharedStore => true,
+            What::Store | What::Atomic | What::Wait => false,
         };
         if !may_overtake && all_here > now {
             return self.schedule(all_here, slot, warp);

@@ -121,7 +121,7 @@ pub struct Effort {
 }
 
 /// Enough to fill any L2 several times over.
-pub const LINES: u64 = 4 << 20;
+pub const LINES: u64 = 2 << 20;
 
 /// A load/store unit that is busy for less than this share of the time is not what a launch waits for.
 const BINDING: f64 = 0.6;
@@ -168,7 +168,7 @@ pub fn predict(run: &Run, chip: &Chip, effort: Effort) -> Result<Prediction, Str
     let lanes = first.sites.iter().map(|site| site.counts.lanes).sum::<u64>();
     let (blocks_per_sm, l1_bytes) = chip.residency(warps, first.shared_bytes);
     let wave = blocks_per_sm * u64::from(chip.sm_count);
-    let max_blocks = total.min((32 * effort.lines / lanes.max(1)).max(2 * wave));
+    let max_blocks = total.min((32 * effort.lines / lanes.max(1)).max(wave));
     let loads = Loads::of_kernel(Ptx::embedded().text(), run.kernel.name);
     let watching = Arc::new(Watching {
         machine: Mutex::new(Machine::new(chip, loads, total, blocks_per_sm, l1_bytes, effort.lines)),
@@ -196,7 +196,7 @@ pub fn predict(run: &Run, chip: &Chip, effort: Effort) -> Result<Prediction, Str
 }
 
 /// Fewer waves than this do not show how a launch goes on.
-const MARKS_OF_WAVES: usize = 4;
+const MARKS_OF_WAVES: usize = 3;
 
 /// Where the launch stands once `whole` is done, if it goes on as in the second half of the marks; none if they are too few.
 fn go_on(marks: &[Mark], whole: f64, at_least: usize) -> Option<Mark> {
