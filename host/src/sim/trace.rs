@@ -181,3 +181,154 @@ fn tag_bank(number: u64) -> usize {
     let parity = |mask: u64| (folded & mask).count_ones() as usize & 1;
     parity(0b0_1011_0101) | parity(0b1_0110_1111) << 1
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::requests::{Requests, Site};
+    use super::super::{Options, simulate};
+    use super::*;
+    use crate::cases::{self, Selection, Sizes};
+    use gpu::device::host::Access;
+    use gpu::suite::{Value, noise};
+    use std::collections::BTreeSet;
+    use std::sync::{Arc, Mutex};
+
+    /// A load of `width` bytes from global memory by a whole warp, each lane from the element that `index` names.
+    fn load(width: u64, index: impl Fn(u64) -> u64) -> Request {
+        let site = Site::new(Location::caller(), Access::new(0, width.trailing_zeros() as usize));
+        let mut requests = Requests::default();
+        for lane in 0..32 {
+            assert!(requests.add(lane, site, 0, width * index(lane as u64)).is_ok(), "a lane loads once");
+        }
+        requests.take().pop().expect("one request")
+    }
+
+    /// How often a load passes the tags; how often the data, if its lines are missing and if they are at hand; its lines.
+    fn passes(request: &Request) -> ([u16; 3], Vec<Line>) {
+        let mut trace = Trace::new(u32::MAX);
+        trace.add(0, request);
+        let [traced] = trace.requests[..] else { panic!("{} requests", trace.requests.len()) };
+        assert_eq!(traced.what, What::Load { past_l1: false });
+        ([traced.tags, traced.wavefronts_missing, traced.wavefronts], trace.lines)
+    }
+
+    /// As counted on an H200 with kernels of one warp.
+    #[test]
+    fn every_measured_stride_passes_as_often_as_on_the_hardware() {
+        for (width, stride, expected) in [
+            (4, 2, [1, 2, 2]),
+            (4, 5, [2, 2, 1]),
+            (4, 16, [4, 16, 16]),
+            (4, 32, [8, 32, 32]),
+            (4, 33, [8, 8, 1]),
+            (16, 1, [1, 4, 4]),
+            (16, 3, [3, 6, 4]),
+            (16, 12, [11, 26, 16]),
+        ] {
+            let (counted, _) = passes(&load(width, |lane| stride * lane));
+            assert_eq!(counted, expected, "stride {stride}, {width} bytes: tags, data missing, data at hand");
+        }
+        // What they pass if their lines are at hand was not counted.
+        for (width, stride, expected) in
+            [(4, 9, [3, 3]), (4, 12, [3, 6]), (4, 24, [6, 12]), (16, 8, [8, 32]), (16, 24, [11, 32])]
+        {
+            let ([tags, missing, _], _) = passes(&load(width, |lane| stride * lane));
+            assert_eq!([tags, missing], expected, "stride {stride}, {width} bytes: tags, data missing");
+        }
+    }
+
+    #[test]
+    fn lines_stand_in_the_order_of_the_lanes_with_the_bytes_asked_for() {
+        let (_, lines) = passes(&load(16, |lane| 31 - lane));
+        assert_eq!(lines, [3, 2, 1, 0].map(|number| Line { number, bytes: [32; 4] }));
+        let (_, lines) = passes(&load(4, |lane| 40 * lane % 80));
+        assert_eq!(lines, [(0, [4, 0, 0, 0]), (1, [0, 4, 0, 0])].map(|(number, bytes)| Line { number, bytes }));
+    }
+
+    #[test]
+    fn one_address_passes_once_and_its_bytes_count_once() {
+        for (width, data) in [(4, 1), (8, 1), (16, 2)] {
+            let (counted, lines) = passes(&load(width, |_| 1));
+            assert_eq!(counted, [1, data, data], "{width} bytes");
+            assert_eq!(lines, [Line { number: 0, bytes: [width as u8, 0, 0, 0] }]);
+        }
+    }
+
+    #[test]
+    fn lanes_anywhere_touch_each_line_once_and_pass_as_often_as_its_fullest_bank() {
+        for seed in 0..100 {
+            let index = |lane| noise(32 * seed + lane) as u64 % 1024;
+            let ([tags, missing, at_hand], lines) = passes(&load(4, index));
+            let distinct = |divisor: u64| (0..32).map(|lane| index(lane) / divisor).collect::<BTreeSet<_>>();
+            assert_eq!(lines.iter().map(|line| line.number).collect::<BTreeSet<_>>(), distinct(32));
+            assert_eq!(lines.len(), distinct(32).len(), "no line twice");
+            let bytes: usize = lines.iter().flat_map(|line| line.bytes).map(usize::from).sum();
+            assert_eq!(bytes, 4 * distinct(1).len());
+            let fullest = (0..4).map(|bank| lines.iter().filter(|line| tag_bank(line.number) == bank).count()).max();
+            assert_eq!(Some(usize::from(tags)), fullest);
+            assert!(missing >= at_hand.max(tags), "each pass through the tags passes the data at least once");
+        }
+    }
+
+    #[test]
+    fn a_warp_that_touched_enough_lines_is_left_out_and_counted() {
+        let (line, lines) = (load(4, |lane| lane), load(4, |lane| 32 * lane));
+        let mut trace = Trace::new(4);
+        for _ in 0..5 {
+            trace.add(1, &line);
+        }
+        trace.add(0, &lines);
+        trace.add(0, &line);
+        trace.wait(1, line.site.at());
+        // A request and its line make two.
+        let kept = |warp| trace.requests.iter().filter(move |request| request.warp == warp).map(|request| request.what);
+        let loaded = What::Load { past_l1: false };
+        assert_eq!(kept(1).collect::<Vec<_>>(), [loaded, loaded, What::Wait], "waits are kept in any case");
+        assert_eq!(kept(0).collect::<Vec<_>>(), [loaded], "each warp has a limit of its own");
+        assert_eq!((trace.left_out, trace.lines.len()), (4, 2 + 32));
+        let next = trace.take();
+        assert_eq!((next.left_out, trace.left_out, trace.requests.len()), (4, 0, 0), "the next block begins anew");
+    }
+
+    /// Keeps the traces of all blocks.
+    #[derive(Debug, Default)]
+    struct Kept(Mutex<Vec<Trace>>);
+
+    impl Observer for Kept {
+        fn block(&self, trace: Trace) {
+            self.0.lock().expect("no panic under this lock").push(trace);
+        }
+
+        fn lines_a_warp(&self) -> u32 {
+            u32::MAX
+        }
+    }
+
+    #[test]
+    fn a_barrier_stands_once_in_a_block_and_blocks_come_in_order() {
+        let kernels = Some(cases::kernel("sync_tiled").expect("a kernel"));
+        let values = [("elements".to_owned(), vec![Value::Count(8 * 256)])].into();
+        let runs = Selection { kernels, values }.runs(Sizes::Small, 1).expect("a run");
+        let [run] = &runs[..] else { panic!("{} runs", runs.len()) };
+        let kept = Arc::new(Kept::default());
+        let options = Options { threads: 3, observer: Some(kept.clone()), ..Options::default() };
+        let outcome = simulate(run.kernel, run.plan.clone(), &options, &|_, _| ()).expect("it can be simulated");
+        assert!(outcome.findings.is_empty());
+        let traces = kept.0.lock().expect("no panic under this lock");
+        assert_eq!(traces.len(), 8);
+        for (block, trace) in (0..).zip(traces.iter()) {
+            let barriers = trace.requests.iter().filter(|request| request.warp == WHOLE_BLOCK);
+            // Two a round, and one at the end.
+            assert_eq!(barriers.filter(|barrier| barrier.what == What::Wait).count(), 2 * 8 + 1);
+            let first = traces[0].lines[0].number;
+            assert_eq!(trace.lines[0].number, first + 8 * block, "a block reads 8 lines");
+            for warp in 0..8 {
+                let of_warp = |request: &&Traced| request.warp == warp || request.warp == WHOLE_BLOCK;
+                let order: Vec<_> = trace.requests.iter().filter(of_warp).map(|request| request.what).collect();
+                assert_eq!(order[0], What::Load { past_l1: false });
+                assert_eq!(order[1], What::SharedStore);
+                assert_eq!(order[order.len() - 2..], [What::SharedLoad, What::Store]);
+            }
+        }
+    }
+}
