@@ -138,7 +138,7 @@ fn run() -> Result<bool> {
             Ok(true)
         }
         Some(("claims", sub)) if !sub.contains_id("results") => {
-            for file in committed_results()? {
+            for file in bench_results(Path::new("results"))? {
                 arguments.extend(["--results".into(), file.into()]);
             }
             cli::run(&command().get_matches_from(&arguments))
@@ -154,12 +154,18 @@ fn run() -> Result<bool> {
     }
 }
 
-/// What was measured, GPU by GPU.
-fn committed_results() -> Result<Vec<PathBuf>> {
+/// What `bench` wrote, GPU by GPU; profiles and predictions stand beside it.
+fn bench_results(folder: &Path) -> Result<Vec<PathBuf>> {
     let mut files = Vec::new();
-    for entry in walkdir::WalkDir::new("results").min_depth(2) {
-        let path = entry.context("results")?.into_path();
-        if path.extension().is_some_and(|extension| extension == "json") {
+    for entry in walkdir::WalkDir::new(folder).min_depth(2) {
+        let path = entry.with_context(|| folder.display().to_string())?.into_path();
+        if path.extension().is_none_or(|extension| extension != "json") {
+            continue;
+        }
+        let text = std::fs::read_to_string(&path).with_context(|| path.display().to_string())?;
+        let object: serde_json::Value =
+            serde_json::from_str(&text).with_context(|| format!("{}: no JSON", path.display()))?;
+        if object["command"] == "bench" {
             files.push(path);
         }
     }
@@ -281,4 +287,25 @@ fn doctor() -> Vec<Finding> {
         false => Finding::new("PTX by rust-cuda", false, missing.join("\n")),
     };
     vec![fresh, rust_src, rust_cuda]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn claims_are_judged_by_what_bench_wrote_and_by_nothing_else() {
+        let results = root().join("results");
+        let files = bench_results(&results).unwrap_or_else(|error| panic!("{error:#}"));
+        let has = |file: &str| files.contains(&results.join("nvidia-h200").join(file));
+        assert!(has("bench.json") && has("l2_cold.json") && has("l2_hot.json"), "{files:?}");
+        assert!(!has("profile.json") && results.join("nvidia-h200/profile.json").is_file(), "{files:?}");
+    }
+
+    #[test]
+    fn predict_is_a_command_here_too() {
+        let asked = ["cargo xtask", "predict", "--chip", "h200", "--kernel", "copy"];
+        let matches = command().try_get_matches_from(asked).expect("a command that makes sense");
+        assert_eq!(matches.subcommand_name(), Some("predict"));
+    }
 }
