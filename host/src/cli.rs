@@ -533,9 +533,9 @@ fn runs(matches: &ArgMatches, sizes: Sizes, sm_count: u32) -> Result<Vec<Run>, U
     Ok(selected(matches)?.runs(sizes, sm_count).map_err(anyhow::Error::from)?)
 }
 
-/// The same for a GPU, which is given no counterexample.
-fn runs_on_gpu(matches: &ArgMatches, sizes: Sizes, gpu: &Gpu) -> Result<Vec<Run>, Usage> {
-    let runs = runs(matches, sizes, gpu.facts().sm_count)?;
+/// The same for a GPU, there or not, which is given no counterexample.
+fn runs_on_gpu(matches: &ArgMatches, sizes: Sizes, sm_count: u32) -> Result<Vec<Run>, Usage> {
+    let runs = runs(matches, sizes, sm_count)?;
     match runs.iter().find(|run| run.is_counterexample()) {
         Some(run) => Err(anyhow::Error::from(SelectError::Counterexample(run.kernel.name)).into()),
         None => Ok(runs),
@@ -680,13 +680,18 @@ fn predict(matches: &ArgMatches) -> Result<bool> {
         let text = std::fs::read_to_string(file).with_context(|| format!("--measured {file}")).map_err(Usage)?;
         measured.add(&text).map_err(|reason| Usage(anyhow::anyhow!("--measured {file}: {reason}")))?;
     }
-    let mut runs = runs(matches, Sizes::Large, chip.sm_count)?;
-    if matches.contains_id("measured") {
+    let mut runs = runs_on_gpu(matches, Sizes::Large, chip.sm_count)?;
+    if let Some(files) = matches.get_many::<String>("measured") {
+        let asked = runs.len();
         runs.retain(|run| measured.knows(run));
         if runs.is_empty() {
-            return Err(
-                Usage(anyhow::anyhow!("--measured: none of the runs asked for was measured on such a chip")).into()
-            );
+            let files = files.map(String::as_str).collect::<Vec<_>>().join(", ");
+            return Err(Usage(anyhow::anyhow!(
+                "--measured {files}: nothing in it is of the {asked} runs asked for on {}: name the chip, the kernels and \
+                 the sizes that were measured",
+                chip.name
+            ))
+            .into());
         }
     }
     let exports = Exports::open(matches)?;
@@ -787,7 +792,7 @@ fn bench(matches: &ArgMatches) -> Result<bool> {
     };
     let l2 = if matches.get_flag("hot") { L2::Hot } else { L2::Cold };
     let samples = Samples { warm_up: 3, count: *matches.get_one("samples").expect("has a default"), l2 };
-    let runs = runs_on_gpu(matches, Sizes::Large, &gpu)?;
+    let runs = runs_on_gpu(matches, Sizes::Large, gpu.facts().sm_count)?;
     let child = matches.get_one::<usize>("resume").copied();
     let json = if child.is_some() { Some(Target::StandardOutput) } else { json(matches)? };
     let mut output = Output::new("bench", Machine::gpu(gpu.facts()), &ptx, json, runs.len());
@@ -823,7 +828,7 @@ fn verify(matches: &ArgMatches) -> Result<bool> {
         (On::Auto | On::Sim, None) => runs(matches, Sizes::Small, Machine::simulator().sm_count)?,
     };
     // The same cases on both machines: large sizes are for measuring.
-    let on_gpu_too = gpu.as_ref().map(|gpu| runs_on_gpu(matches, Sizes::Small, gpu));
+    let on_gpu_too = gpu.as_ref().map(|gpu| runs_on_gpu(matches, Sizes::Small, gpu.facts().sm_count));
     let on_gpu_too = on_gpu_too.transpose()?.unwrap_or_default();
     let json = if child.is_some() { Some(Target::StandardOutput) } else { json(matches)? };
     let mut output = Output::new("verify", machine, &ptx, json, simulated.len() + on_gpu_too.len());
@@ -842,7 +847,7 @@ fn profile(matches: &ArgMatches) -> Result<bool> {
     }
     let ptx = load_ptx(matches)?;
     let gpu = Gpu::open(ptx.text()).map_err(|error| Usage(anyhow::Error::new(error).context("profile needs a GPU")))?;
-    let runs = runs_on_gpu(matches, Sizes::Small, &gpu)?;
+    let runs = runs_on_gpu(matches, Sizes::Small, gpu.facts().sm_count)?;
     let json = json(matches)?;
     let progress = Progress::new(runs.len() as u64);
     let profiled = profile::profile(

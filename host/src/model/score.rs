@@ -70,7 +70,7 @@ impl Measured {
         };
         let report = report.map_err(|error| format!("not what `bench --json` or `profile --json` writes: {error}"))?;
         if report.machine.kind != "gpu" {
-            return Err("it was simulated: nothing in it was measured".to_owned());
+            return Err("it was simulated, and nothing in it was measured: give what a GPU was measured by".to_owned());
         }
         for record in report.results {
             if let (Some(launch), Some(timed)) = (&record.launch, &record.timed) {
