@@ -344,10 +344,10 @@ fn ptx_prints_the_committed_build() {
 #[test]
 fn help_names_every_command_and_an_option_for_every_axis() {
     let help = printed(&["--help"]);
-    for command in ["bench", "simulate", "verify", "explain", "list", "doctor", "ptx"] {
+    for command in ["bench", "simulate", "verify", "predict", "explain", "list", "doctor", "ptx"] {
         assert!(help.lines().any(|line| line.split_whitespace().next() == Some(command)), "{command}: {help}");
     }
-    for command in ["bench", "simulate", "verify"] {
+    for command in ["bench", "simulate", "verify", "predict"] {
         let help = printed(&[command, "--help"]);
         for axis in FAMILIES.iter().flat_map(|family| family.axes) {
             assert!(help.contains(&format!("--{} <", axis.name)), "{command} --help says nothing of --{}", axis.name);

@@ -1,0 +1,358 @@
+//! Predictions: the command as a person or a script meets it, and figures that a chip's description decides.
+
+use assert_cmd::Command;
+use assert_cmd::assert::Assert;
+use busload::cases::{self, Run, Selection, Sizes};
+use busload::model::{self, Chip, Effort, Limit, Prediction, Row, Score};
+use busload_tests::{files, root};
+use gpu::suite::Value;
+use predicates::prelude::*;
+use serde_json::Value as Json;
+use std::path::Path;
+use tempfile::TempDir;
+
+/// A run that takes no time.
+const TINY: [&str; 4] = ["-k", "^copy_vec4$", "--elements", "1000"];
+
+/// `predict` with more arguments, in a folder of its own.
+fn predict(folder: &Path, arguments: &[&str]) -> Assert {
+    let mut program = Command::new(env!("CARGO_BIN_EXE_busload-under-test"));
+    program.current_dir(folder).arg("predict").args(arguments).assert()
+}
+
+fn folder() -> TempDir {
+    tempfile::tempdir().expect("a folder for temporary files")
+}
+
+/// The standard output of a prediction that must succeed.
+fn printed(arguments: &[&str]) -> String {
+    let output = predict(folder().path(), arguments).success().get_output().stdout.clone();
+    String::from_utf8(output).expect("text")
+}
+
+fn write(folder: &Path, file: &str, text: &str) {
+    std::fs::write(folder.join(file), text).expect("a file");
+}
+
+/// What the committed results of an H200 say.
+fn measured_on_h200(file: &str) -> String {
+    root().join("results/nvidia-h200").join(file).to_str().expect("a path of text").to_owned()
+}
+
+fn description() -> Json {
+    serde_json::from_str(&printed(&["--describe", "h200"])).expect("a description is JSON")
+}
+
+/// The built-in chips.
+fn chips() -> [Chip; 5] {
+    Chip::names().map(chip)
+}
+
+fn chip(name: &str) -> Chip {
+    Chip::load(name).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// The run of a kernel on a case, with a grid for `chip`.
+fn run(chip: &Chip, kernel: &str, values: &[(&str, Value)]) -> Run {
+    let kernels = Some(cases::kernel(kernel).expect("a kernel"));
+    let values = values.iter().map(|(axis, value)| ((*axis).to_owned(), vec![*value])).collect();
+    let mut runs = Selection { kernels, values }.runs(Sizes::Small, chip.sm_count).expect("a case");
+    assert_eq!(runs.len(), 1, "{kernel}: name a value of each axis");
+    runs.remove(0)
+}
+
+fn predicted(chip: &Chip, kernel: &str, values: &[(&str, Value)]) -> Prediction {
+    partly(chip, kernel, values, model::LINES)
+}
+
+/// The same with so many lines and requests replayed at most.
+fn partly(chip: &Chip, kernel: &str, values: &[(&str, Value)], lines: u64) -> Prediction {
+    let prediction = model::predict(&run(chip, kernel, values), chip, Effort { lines, ..Effort::default() });
+    prediction.unwrap_or_else(|error| panic!("{kernel}: {error}"))
+}
+
+fn elements(n: u64) -> (&'static str, Value) {
+    ("elements", Value::Count(n))
+}
+
+/// Whether a figure is what it should be, but for a share of that.
+#[track_caller]
+fn close(figure: f64, expected: f64, share: f64) {
+    assert!((figure / expected - 1.0).abs() <= share, "{figure} is not {expected}");
+}
+
+#[test]
+fn the_table_says_that_it_is_predicted_and_shows_what_was_measured() {
+    let text = printed(&[&["--chip", "h200"], &TINY[..]].concat());
+    for word in ["kernel", "predicted", "limit", "wavefronts", "sectors read", "measured", "copy_vec4"] {
+        assert!(text.contains(word), "no `{word}` in\n{text}");
+    }
+    assert!(text.contains("Predicted from simulated counts"), "{text}");
+    assert!(!text.contains("median error"), "a score without anything measured:\n{text}");
+    let (bench, profile) = (measured_on_h200("bench.json"), measured_on_h200("profile.json"));
+    let text = printed(&["--chip", "h200", "-k", "^latency_", "--measured", &bench, "--measured", &profile]);
+    assert!(text.contains("time, all others: median error"), "{text}");
+    let rows: Vec<_> = text.lines().filter(|line| line.trim_start().starts_with("latency_")).collect();
+    assert_eq!(rows.len(), 6, "{text}");
+    assert!(rows.iter().all(|row| row.trim_end().ends_with('%')), "a time without an error:\n{text}");
+}
+
+#[test]
+fn json_and_markdown_hold_what_the_table_shows() {
+    let asked = [&["--chip", "h200"], &TINY[..]].concat();
+    let json = printed(&[&asked[..], &["--json", "-"]].concat());
+    let (object, rows) = read(&json);
+    assert_eq!(object["chip"], "NVIDIA H200");
+    let [row] = &rows[..] else { panic!("{json}") };
+    assert_eq!((row.kernel.as_str(), row.family.as_str(), row.case.as_str()), ("copy_vec4", "copy", "1000"));
+    assert_eq!(row.params, [("elements".to_owned(), Json::from(1000))].into());
+    assert_eq!((row.bytes, row.large, row.measured_ms), (8000, false, None));
+    let prediction = row.prediction.as_ref().expect("a prediction");
+    assert_eq!((prediction.limit, prediction.blocks_per_sm, prediction.replayed), (Limit::Launch, 8, 1.0));
+    let markdown = printed(&[&asked[..], &["--markdown", "-"]].concat());
+    assert!(markdown.starts_with("# Predicted for NVIDIA H200\n\n| kernel | case | predicted ms |"), "{markdown}");
+    assert!(markdown.contains("| copy_vec4 | 1000 |"), "{markdown}");
+    let folder = folder();
+    let both = predict(folder.path(), &[&asked[..], &["--json", "out.json", "--markdown", "out.md"]].concat());
+    both.success().stdout(predicate::str::contains("Predicted"));
+    for (file, text) in [("out.json", json), ("out.md", markdown)] {
+        assert_eq!(std::fs::read_to_string(folder.path().join(file)).expect(file), text);
+    }
+    assert_eq!(folder.path().read_dir().expect("the folder").count(), 2, "nothing else is left");
+}
+
+/// The object that `predict --json` wrote, held to its layout, and its rows.
+fn read(json: &str) -> (Json, Vec<Row>) {
+    let object: Json = serde_json::from_str(json).expect("JSON");
+    assert_eq!((&object["schema"], &object["command"]), (&Json::from(1), &Json::from("predict")));
+    let rows: Vec<Row> = serde_json::from_value(object["results"].clone()).expect("rows");
+    assert!(!rows.is_empty(), "nothing was predicted");
+    let score: Score = serde_json::from_value(object["score"].clone()).expect("a score");
+    // As text: a number that was read back may differ in its last bit.
+    assert_eq!(score.to_string(), Score::of(&rows).to_string());
+    (object, rows)
+}
+
+/// Of the committed files, the rows of a family that is predicted at once.
+#[test]
+fn a_recorded_prediction_is_what_is_predicted_today() {
+    let today = printed(&["--chip", "h200", "-k", "^latency_", "--json", "-"]);
+    let recorded = files("results", ".json").into_iter().filter(|(path, _)| path.ends_with("predicted.json"));
+    let recorded = recorded.map(|(_, text)| text);
+    for text in recorded.chain([today]) {
+        let (object, rows) = read(&text);
+        let chip = chips().into_iter().find(|chip| object["chip"] == chip.name.as_str()).expect("a built-in chip");
+        let kernels = Some(cases::kernels("^latency_").expect("kernels"));
+        let runs = Selection { kernels, ..Selection::default() }.runs(Sizes::Large, chip.sm_count).expect("runs");
+        assert!(!runs.is_empty(), "no kernel is called latency_*");
+        for run in runs {
+            let (name, case) = (run.kernel.name, run.case.to_string());
+            let row = rows.iter().find(|row| row.kernel == name && row.case == case);
+            let row = row.unwrap_or_else(|| panic!("{name} on {case} is not in it: predict anew"));
+            let before = row.prediction.as_ref().unwrap_or_else(|| panic!("{name}: {:?}", row.error));
+            let now = model::predict(&run, &chip, Effort::default()).expect("a prediction");
+            close(before.predicted_ms, now.predicted_ms, 1e-6);
+        }
+    }
+}
+
+#[test]
+fn a_description_that_was_printed_is_a_chip_and_predicts_the_same() {
+    let folder = folder();
+    for name in Chip::names() {
+        write(folder.path(), "chip.json", &printed(&["--describe", name]));
+        let of = |chip| {
+            let assert = predict(folder.path(), &[&["--chip", chip, "--json", "-"], &TINY[..]].concat()).success();
+            String::from_utf8(assert.get_output().stdout.clone()).expect("text")
+        };
+        assert_eq!(of("chip.json"), of(name), "{name}");
+    }
+}
+
+/// A command that makes no sense: exit status 2, a reason, nothing on standard output, and no file more.
+#[track_caller]
+fn refused(folder: &Path, arguments: &[&str], reasons: &[&str]) {
+    let before = folder.read_dir().expect("the folder").count();
+    let assert = predict(folder, &[arguments, &["--json", "out.json", "--markdown", "out.md"]].concat());
+    let assert = assert.code(2).stdout("").stderr(predicate::str::contains("panicked").not());
+    let said = String::from_utf8_lossy(&assert.get_output().stderr);
+    for reason in reasons {
+        assert!(said.contains(reason), "{arguments:?}: no `{reason}` in {said}");
+    }
+    assert_eq!(folder.read_dir().expect("the folder").count(), before, "{arguments:?} left a file");
+}
+
+#[test]
+fn what_makes_no_sense_is_refused_before_anything_is_predicted() {
+    let folder = folder();
+    let folder = folder.path();
+    for (arguments, reasons) in [
+        (&["-k", "copy_vec5"][..], &["--kernel copy_vec5", "the nearest are copy_vec"][..]),
+        (&["-k", "sync_missing_barrier"], &["sync_missing_barrier", "only the simulator runs it"]),
+        (&["-k", "copy_vec4", "--shape", "64"], &["--shape means nothing to the selected kernels"]),
+        (&["--sizes", "huge"], &["huge", "large, small"]),
+        (&["--threads", "0"], &["--threads"]),
+        (&["--chip", "h300"], &["--chip h300", "a100-40, a100-80, h100-pcie, h100-sxm, h200"]),
+        (&["--chip", "."], &["--chip .", "--describe h200"]),
+        (&["--describe", "h300"], &["h300", "a100-40, a100-80, h100-pcie, h100-sxm, h200"]),
+        (&["--measured", "missing.json"], &["--measured missing.json", "No such file"]),
+    ] {
+        refused(folder, arguments, reasons);
+    }
+}
+
+#[test]
+fn a_description_that_is_none_is_refused_with_what_is_wrong() {
+    let folder = folder();
+    let folder = folder.path();
+    type Change = fn(&mut Json);
+    let changes: [(Change, &str); 6] = [
+        (|chip| *chip = Json::Null, "invalid type: null"),
+        (|chip| drop(chip.as_object_mut().expect("an object").remove("dram_gbps")), "missing field `dram_gbps`"),
+        (|chip| chip["tensor_cores"] = 4.into(), "unknown field `tensor_cores`"),
+        (|chip| chip["dram_gbps"]["value"] = 0.into(), "dram_gbps is 0: give 1 to 1000000"),
+        (|chip| chip["clock_ghz"]["value"] = 1980.into(), "clock_ghz is 1980: give 0.01 to 100"),
+        (|chip| chip["l2_bytes"]["source"] = "".into(), "l2_bytes has no source: say where 62914560 comes from"),
+    ];
+    for (change, reason) in changes {
+        let mut chip = description();
+        change(&mut chip);
+        write(folder, "chip.json", &chip.to_string());
+        refused(folder, &["--chip", "chip.json"], &["--chip chip.json", reason, "--describe h200"]);
+    }
+    write(folder, "chip.json", "GB100");
+    refused(folder, &["--chip", "chip.json"], &["--chip chip.json", "line 1", "--describe h200"]);
+}
+
+#[test]
+fn what_was_not_measured_is_no_measurement() {
+    let folder = folder();
+    let folder = folder.path();
+    write(folder, "other.json", "{}");
+    refused(folder, &["--measured", "other.json"], &["--measured other.json", "not what `bench --json`"]);
+    let bench = std::fs::read_to_string(measured_on_h200("bench.json")).expect("results of a GPU");
+    let simulated = bench.replacen("\"kind\": \"gpu\"", "\"kind\": \"simulator\"", 1);
+    assert_ne!(bench, simulated);
+    write(folder, "simulated.json", &simulated);
+    refused(folder, &["--measured", "simulated.json"], &["--measured simulated.json", "it was simulated"]);
+    write(folder, "bench.json", &bench);
+    let asked = [&["--chip", "h200", "--measured", "bench.json"], &TINY[..]].concat();
+    refused(folder, &asked, &["--measured bench.json", "the 1 runs asked for on NVIDIA H200", "name the chip"]);
+}
+
+#[test]
+fn predictions_are_the_same_bytes_on_every_run_and_any_number_of_threads() {
+    let run = |threads| {
+        let kernels = "^(copy_grid_stride|reduce_vec4|sync_tiled|attention_tiled|bank_load|pattern_random)$";
+        printed(&["--sizes", "small", "-k", kernels, "--threads", threads, "--json", "-"])
+    };
+    let once = run("1");
+    assert!(read(&once).1.len() > 6, "{once}");
+    assert!(once == run("1") && once == run("2"));
+}
+
+#[test]
+fn a_part_that_is_replayed_goes_on_alike_on_any_number_of_threads() {
+    let h200 = chip("h200");
+    let run = run(&h200, "strided_read", &[elements(1 << 21), ("stride", Value::Count(2))]);
+    let with = |threads| model::predict(&run, &h200, Effort { lines: 1 << 16, threads }).expect("a prediction");
+    let once = with(1);
+    assert!(once.replayed < 0.5, "{once:?}");
+    assert_eq!(once, with(2));
+    assert_eq!(once, with(3));
+}
+
+#[test]
+fn sizes_are_those_asked_for_whichever_machine_runs() {
+    let elements = |sizes: &[&str]| {
+        let (_, rows) = read(&printed(&[&["-k", "^reduce_final$", "--json", "-"], sizes].concat()));
+        rows.into_iter().map(|row| row.params["elements"].clone()).collect::<Vec<_>>()
+    };
+    let [large, small] = [vec![Json::from(1 << 26)], vec![Json::from(1 << 20)]];
+    assert_eq!([elements(&[]), elements(&["--sizes", "large"])], [large.clone(), large.clone()]);
+    assert_eq!(elements(&["--sizes", "small"]), small);
+    for (sizes, expected) in [(&[][..], small), (&["--sizes", "large"], large)] {
+        let mut program = Command::new(env!("CARGO_BIN_EXE_busload-under-test"));
+        let assert = program.args(["simulate", "-k", "^reduce_final$", "--json", "-"]).args(sizes).assert().success();
+        let report: Json = serde_json::from_slice(&assert.get_output().stdout).expect("JSON");
+        assert_eq!(vec![report["results"][0]["params"]["elements"].clone()], expected, "simulate {sizes:?}");
+    }
+}
+
+#[test]
+fn counters_need_a_gpu_and_what_was_asked_for_is_checked_first() {
+    let profile = |arguments: &[&str]| {
+        let mut program = Command::new(env!("CARGO_BIN_EXE_busload-under-test"));
+        program.args(["profile", "--counters-only"]).args(arguments).assert()
+    };
+    let blocks = profile(&["--max-blocks", "3"]).code(2).stdout("");
+    blocks.stderr(predicate::str::contains("--max-blocks: the hardware counts whole grids"));
+    profile(&["--sizes", "huge"]).code(2).stdout("").stderr(predicate::str::contains("large, small"));
+    if busload::cuda::Gpu::open(busload::ptx::EMBEDDED).is_err_and(|error| error.means_none()) {
+        profile(&["-k", "^copy_vec4$"]).code(2).stdout("").stderr(predicate::str::contains("profile needs a GPU"));
+    }
+}
+
+#[test]
+fn a_copy_reads_its_buffer_from_memory_once_on_every_chip() {
+    let n = 1 << 20;
+    for chip in chips() {
+        for kernel in ["copy_coalesced", "copy_grid_stride", "copy_vec2", "copy_vec4"] {
+            let sectors = (4 * n / 32) as f64;
+            let whole = predicted(&chip, kernel, &[elements(n)]);
+            assert_eq!(whole.replayed, 1.0, "{kernel} on {}", chip.name);
+            close(whole.traffic.dram_reads, sectors, 0.03);
+            close(whole.traffic.l2_reads, sectors, 0.03);
+            close(whole.traffic.l2_writes, sectors, 0.03);
+        }
+    }
+}
+
+/// On a chip so small that a few thousand blocks are many waves.
+#[test]
+fn a_copy_that_is_replayed_in_part_reads_its_buffer_once() {
+    let chip = Chip { sm_count: 16, l2_bytes: 1 << 20, ..chip("h200") };
+    let part = partly(&chip, "copy_vec4", &[elements(1 << 22)], 1 << 17);
+    assert!(part.replayed < 0.5, "{part:?}");
+    close(part.traffic.dram_reads, f64::from(1 << 19), 0.03);
+}
+
+#[test]
+fn a_faster_memory_helps_who_waits_for_it_and_nobody_else() {
+    for chip in ["a100-80", "h200"].map(chip) {
+        let twice = Chip { dram_gbps: 2.0 * chip.dram_gbps, ..chip.clone() };
+        let copy = |chip| predicted(chip, "copy_vec4", &[elements(1 << 24)]).predicted_ms;
+        let (once, doubled) = (copy(&chip), copy(&twice));
+        assert!(doubled < 0.9 * once, "{}: {once} and {doubled} ms", chip.name);
+        let bank = |chip| predicted(chip, "bank_load", &[elements(1 << 16), ("words", Value::Count(32))]).predicted_ms;
+        close(bank(&twice), bank(&chip), 0.01);
+    }
+}
+
+#[test]
+fn a_stride_of_32_reads_two_sectors_of_memory_an_element() {
+    for chip in chips() {
+        let n = 1 << 18;
+        let traffic = predicted(&chip, "strided_read", &[elements(n), ("stride", Value::Count(32))]).traffic;
+        close(32.0 * traffic.dram_reads / n as f64, 64.0, 0.01);
+        close(32.0 * traffic.l2_reads / n as f64, 32.0, 0.01);
+    }
+}
+
+#[test]
+fn the_limit_is_what_a_kernel_was_made_to_wait_for() {
+    let h200 = chip("h200");
+    let shape = ("shape", Value::Shape(2048, 2048));
+    for (kernel, values, limit) in [
+        ("copy_vec4", &[elements(1 << 24)][..], Limit::Dram),
+        ("transpose_naive", &[shape], Limit::L2),
+        ("bank_load", &[elements(1 << 18), ("words", Value::Count(32))], Limit::SharedWavefronts),
+        ("constant_divergent", &[elements(1 << 17)], Limit::Issue),
+        ("latency_global", &[("hops", Value::Count(256))], Limit::Latency),
+        ("copy_vec4", &[elements(1000)], Limit::Launch),
+    ] {
+        let prediction = predicted(&h200, kernel, values);
+        assert_eq!(prediction.limit, limit, "{kernel}: {prediction:?}");
+        assert!(prediction.limit_share > 0.5 && prediction.limit_share <= 1.0, "{kernel}: {prediction:?}");
+    }
+}
