@@ -116,13 +116,13 @@ impl Chip {
         let wrong = |reason: String| ChipError::Description { file: file.to_owned(), reason };
         let chip: Description = serde_json::from_str(text).map_err(|error| wrong(error.to_string()))?;
         let figures = [
-            ("sm_count", &chip.sm_count, 1.0..=4096.0),
+            ("sm_count", &chip.sm_count, 1.0..=1024.0),
             ("clock_ghz", &chip.clock_ghz, 0.01..=100.0),
             ("warps_per_sm", &chip.warps_per_sm, 1.0..=1024.0),
             ("blocks_per_sm", &chip.blocks_per_sm, 1.0..=1024.0),
-            ("shared_kib_per_sm", &chip.shared_kib_per_sm, 1.0..=65536.0),
-            ("l1_kib", &chip.l1_kib, 1.0..=65536.0),
-            ("l2_bytes", &chip.l2_bytes, 4096.0..=1e12),
+            ("shared_kib_per_sm", &chip.shared_kib_per_sm, 1.0..=4096.0),
+            ("l1_kib", &chip.l1_kib, 1.0..=4096.0),
+            ("l2_bytes", &chip.l2_bytes, 4096.0..=4e9),
             ("l2_bytes_per_cycle", &chip.l2_bytes_per_cycle, 1.0..=1e6),
             ("dram_gbps", &chip.dram_gbps, 1.0..=1e6),
             ("shared_latency_cycles", &chip.shared_latency_cycles, 1.0..=1e5),
@@ -138,6 +138,12 @@ impl Chip {
             if source.is_empty() {
                 return Err(wrong(format!("{name} has no source: say where {value} comes from")));
             }
+        }
+        let (l1, shared) = (chip.l1_kib.value, chip.shared_kib_per_sm.value);
+        if l1 < shared {
+            return Err(wrong(format!(
+                "l1_kib is {l1}, of which shared_kib_per_sm, {shared}, is a part: give at least that"
+            )));
         }
         let latency =
             [&chip.shared_latency_cycles, &chip.l1_latency_cycles, &chip.l2_latency_cycles, &chip.dram_latency_cycles];
@@ -277,8 +283,9 @@ mod tests {
             assert!(text.contains(from), "{from}");
             Chip::parse("my.json", &text.replacen(from, to, 1)).expect_err(to).to_string()
         };
-        assert!(changed("\"value\": 132", "\"value\": 0").starts_with("--chip my.json: sm_count is 0: give 1 to 4096"));
+        assert!(changed("\"value\": 132", "\"value\": 0").starts_with("--chip my.json: sm_count is 0: give 1 to 1024"));
         assert!(changed("\"sm_count\"", "\"sms\"").contains("unknown field `sms`"));
+        assert!(changed("\"value\": 256", "\"value\": 64").contains("l1_kib is 64, of which shared_kib_per_sm, 228"));
         assert!(changed("\"value\": 29", "\"value\": 99").contains("the latencies must not fall"));
         assert!(
             Chip::load("h300").expect_err("none").to_string().contains("a100-40, a100-80, h100-pcie, h100-sxm, h200")
