@@ -8,6 +8,8 @@ const WAYS: usize = 16;
 /// What a cache knows of a line that it holds. Sets of sectors are bits, the lowest sector's first.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Line {
+    /// Its address, divided by its size.
+    pub(super) number: u64,
     /// When the last of its sectors that are on their way arrives.
     pub(super) ready: f64,
     /// The sectors all of whose bytes are here.
@@ -60,7 +62,7 @@ impl Cache {
         places.copy_within(..way, 1);
         (tags[0], places[0]) = (tag(number), place);
         let line = &mut self.lines[set * WAYS + usize::from(place)];
-        let gone = known.is_none().then(|| std::mem::take(line));
+        let gone = known.is_none().then(|| std::mem::replace(line, Line { number, ..Line::default() }));
         (line, gone.filter(|_| old != 0))
     }
 }

@@ -196,31 +196,41 @@ pub(super) struct Constants {
     pub(super) latency_l2: f64,
     /// Beyond that of the L2.
     pub(super) latency_dram: f64,
-    /// Cycles of a multiprocessor's issue slots that a request takes with the arithmetic around it.
+    /// Cycles of a multiprocessor's issue slots that an instruction of a warp takes.
     pub(super) issue: f64,
-    /// Cycles from one request of a warp to its next.
-    pub(super) between: f64,
+    /// Cycles from one instruction of a warp to its next.
+    pub(super) instruction: f64,
+    /// The share of the instructions before a request that wait for what is loaded, if the request does.
+    pub(super) used_after: f64,
     /// Cycles a pass of constant memory.
     pub(super) constant_pass: f64,
+    /// Lines that lie together, and the share by which latencies differ from place to place, up and down.
+    pub(super) neighbours: u64,
+    pub(super) spread: f64,
+    /// Cycles of the issue slots that a wait takes with its instruction.
+    pub(super) wait_issue: f64,
     /// Cycles for a shuffle or a meeting of a warp, and for a barrier of a block.
     pub(super) shuffle: f64,
     pub(super) barrier: f64,
     /// Cycles from the end of a block to the first request of the next in its place.
     pub(super) block_start: f64,
-    /// Cycles from one warp that a multiprocessor launches to the next.
+    /// Cycles from one warp that a multiprocessor launches to the next, and from one block that the chip launches.
     pub(super) warp_launch: f64,
+    pub(super) block_launch: f64,
     /// Sectors a cycle between a multiprocessor and the L2.
     pub(super) port_sectors: f64,
-    /// Sectors a cycle that the L2 sends or takes, and lines a cycle that it takes stores to.
+    /// Sectors a cycle that the L2 sends or takes.
     pub(super) l2_sectors: f64,
-    pub(super) l2_stores: f64,
+    /// Cycles that a store to a line takes of the L2 at least, and those more for each sector of which it writes a part.
+    pub(super) l2_store: f64,
+    pub(super) l2_partial: f64,
     /// Lines that may be dirty at a time.
     pub(super) dirty_lines: usize,
-    /// Cycles a sector to or from memory, those more where it lies in a region that is not at hand, and those more to put
-    /// together what was written of it.
+    /// Cycles a sector to or from memory, how many sectors of a line cost no less than these, and the cycles more where they
+    /// lie in a region that is not at hand.
     pub(super) dram_sector: f64,
+    pub(super) dram_least: f64,
     pub(super) dram_elsewhere: f64,
-    pub(super) dram_merge: f64,
     /// Lines of a region, and regions at hand.
     pub(super) region_lines: u64,
     pub(super) regions: usize,
@@ -238,20 +248,26 @@ impl Constants {
             latency_l1: l1,
             latency_l2: l2 - l1,
             latency_dram: dram - l2,
-            issue: 0.75,
-            between: 10.0,
+            issue: 0.25,
+            instruction: 2.5,
+            used_after: 0.5,
             constant_pass: 2.0,
+            neighbours: 32,
+            spread: 0.5,
+            wait_issue: 1.0,
             shuffle: 24.0,
             barrier: 30.0,
             block_start: 560.0,
-            warp_launch: 4.0,
+            warp_launch: 5.5,
+            block_launch: 1.22,
             port_sectors: 2.0,
             l2_sectors: 0.62 * chip.l2_bytes_per_cycle / sector,
-            l2_stores: 0.22 * chip.l2_bytes_per_cycle / sector,
+            l2_store: 2.06 * sector / chip.l2_bytes_per_cycle,
+            l2_partial: 2.56 * sector / chip.l2_bytes_per_cycle,
             dirty_lines: (chip.l2_bytes / 3 / LINE) as usize,
             dram_sector,
-            dram_elsewhere: 1.6 * dram_sector,
-            dram_merge: 2.0 * dram_sector,
+            dram_least: 2.6,
+            dram_elsewhere: 1.3 * dram_sector,
             region_lines: 64,
             regions: 1 << 14,
             dram_queue: 330.0,

@@ -5,7 +5,7 @@
 
 use super::cache::{self, Cache};
 use super::chip::{Chip, Constants};
-use super::loads::Loads;
+use super::instructions::Instructions;
 use super::{Busy, Traffic};
 use crate::sim::coalesce::SECTOR;
 use crate::sim::trace::{Line, Trace, Traced, WHOLE_BLOCK, What};
@@ -50,7 +50,7 @@ pub(super) struct Mark {
 /// A chip at work on one launch.
 pub(super) struct Machine {
     constants: Constants,
-    loads: Loads,
+    instructions: Instructions,
     sms: Vec<Multiprocessor>,
     memory: Memory,
     /// Blocks that no multiprocessor holds yet.
@@ -63,6 +63,8 @@ pub(super) struct Machine {
     sequence: u64,
     /// Neighbouring blocks that go to one multiprocessor: two, where there are enough for all of them.
     neighbours: usize,
+    /// When the next block can be launched, on whichever multiprocessor.
+    next_launch: f64,
     /// Lines and requests to replay at most.
     budget: u64,
     replayed: u64,
@@ -81,18 +83,28 @@ pub(super) struct Machine {
 /// Cycles of work that a load/store unit takes in advance.
 const LSU_QUEUE: f64 = 64.0;
 
+/// Lines of a store that wait for another to the same ones.
+const COMBINED: usize = 4;
+
 /// Requests between two marks.
 const BETWEEN_MARKS: u64 = 256;
 
 impl Machine {
     /// An idle `chip` whose multiprocessors hold so many of `blocks` blocks at a time and have so much L1.
-    pub(super) fn new(chip: &Chip, loads: Loads, blocks: u64, blocks_per_sm: u64, l1_bytes: u64, budget: u64) -> Self {
+    pub(super) fn new(
+        chip: &Chip,
+        instructions: Instructions,
+        blocks: u64,
+        blocks_per_sm: u64,
+        l1_bytes: u64,
+        budget: u64,
+    ) -> Self {
         let constants = Constants::of(chip);
         let sm_count = chip.sm_count as usize;
         let slots = sm_count * blocks_per_sm as usize;
         Self {
             constants,
-            loads,
+            instructions,
             sms: (0..sm_count).map(|_| Multiprocessor::new(l1_bytes)).collect(),
             memory: Memory::new(chip, constants),
             pending: VecDeque::new(),
@@ -101,6 +113,7 @@ impl Machine {
             ready: BinaryHeap::new(),
             sequence: 0,
             neighbours: if blocks < 2 * u64::from(chip.sm_count) || blocks_per_sm == 1 { 1 } else { 2 },
+            next_launch: 0.0,
             budget,
             replayed: 0,
             begun: 0,
@@ -163,7 +176,9 @@ impl Machine {
     fn begin(&mut self, trace: Trace, slot: usize, since: f64) {
         let number = slot / self.neighbours % self.sms.len();
         let sm = &mut self.sms[number];
-        let launched = since.max(sm.next_launch);
+        let turn = since.max(self.next_launch);
+        self.next_launch = turn + self.constants.block_launch;
+        let launched = turn.max(sm.next_launch);
         let ours = trace.requests.iter().filter(|request| request.warp != WHOLE_BLOCK);
         let count = ours.map(|request| usize::from(request.warp) + 1).max().unwrap_or(1);
         sm.next_launch = launched + self.constants.warp_launch * count as f64;
@@ -211,40 +226,49 @@ impl Machine {
         };
         let request = block.trace.requests[number];
         let site = std::ptr::from_ref(request.at).addr();
-        let load = self.loads.at(request.at);
+        let line = self.instructions.at(request.at);
         let may_overtake = match request.what {
             What::Load { .. } | What::SharedLoad | What::Constant => {
-                !load.dependent && state.flying.iter().filter(|(other, _)| *other == site).count() < load.in_flight
+                !line.dependent && state.flying.iter().filter(|(other, _)| *other == site).count() < line.in_flight
             }
             // ptxas makes the loads that follow it first: no address in global memory is one in shared memory.
             What::SharedStore => true,
             What::Store | What::Atomic | What::Wait => false,
         };
         if !may_overtake && all_here > now {
-            return self.schedule(all_here, slot, warp);
+            let after = self.constants.used_after * self.constants.instruction * line.instructions;
+            return self.schedule(all_here + after, slot, warp);
         }
         state.next += 1;
+        let next = state.requests.get(state.next).map(|number| block.trace.requests[*number as usize].at);
+        let to_next = self.constants.instruction * next.map_or(0.0, |at| self.instructions.at(at).instructions);
+        let sm = &mut self.sms[block.sm];
+        let issued = now.max(sm.issue_free);
+        let waits = if request.what == What::Wait { self.constants.wait_issue } else { 0.0 };
+        let issue = self.constants.issue * line.instructions + waits;
+        sm.issue_free = issued + issue;
+        sm.issue_cycles += issue;
         if request.what == What::Wait {
             if request.warp != WHOLE_BLOCK {
-                return self.schedule(now + self.constants.shuffle, slot, warp);
+                return self.schedule(issued + self.constants.shuffle + to_next, slot, warp);
             }
             block.waiting += 1;
             // Warps that have ended are not waited for: none has, since all pass every barrier.
             if block.waiting == block.running {
                 block.waiting = 0;
                 for warp in 0..block.running {
-                    self.schedule(now + self.constants.barrier, slot, warp);
+                    self.schedule(issued + self.constants.barrier + to_next, slot, warp);
                 }
             }
             return;
         }
-        let first = number.checked_sub(1).map_or(0, |before| block.trace.requests[before].lines_end);
-        let lines = &block.trace.lines[first as usize..request.lines_end as usize];
-        let sm = &mut self.sms[block.sm];
-        let issued = now.max(sm.issue_free);
-        sm.issue_free = issued + self.constants.issue;
-        sm.issue_cycles += self.constants.issue;
-        if let Some(arrives) = sm.serve(request, lines, issued, &self.constants, &mut self.memory) {
+        let lines = block.trace.lines_of(number);
+        // The store before it, if that is the warp's last request: what goes to the same few lines goes with it.
+        let before = state.next.checked_sub(2).map(|before| state.requests[before] as usize);
+        let with = before.filter(|before| block.trace.requests[*before].what == What::Store);
+        let with = with.map_or(&[][..], |before| block.trace.lines_of(before));
+        let with = if with.len() <= COMBINED { with } else { &[] };
+        if let Some(arrives) = sm.serve(request, lines, with, issued, &self.constants, &mut self.memory) {
             state.flying.push((site, arrives));
         }
         // A load/store unit that has enough to do takes nothing more, and nothing passes it.
@@ -254,7 +278,7 @@ impl Machine {
         if self.made.is_multiple_of(BETWEEN_MARKS) && (!self.pending.is_empty() || self.free.is_empty()) {
             self.marks.push(self.mark(self.made, issued));
         }
-        self.schedule(issued + self.constants.between, slot, warp);
+        self.schedule(issued + to_next, slot, warp);
     }
 }
 
@@ -278,11 +302,13 @@ impl Multiprocessor {
         Self { l1, issue_free, lsu_free, port_free, next_launch, issue_cycles, global_cycles, shared_cycles }
     }
 
-    /// Serves a request that touches `lines`, and says when what it reads is here.
+    /// Serves a request that touches `lines`, and says when what it reads is here. A store to lines that the warp has just
+    /// stored to `with` goes to the L2 with that.
     fn serve(
         &mut self,
         request: Traced,
         lines: &[Line],
+        with: &[Line],
         issued: f64,
         constants: &Constants,
         memory: &mut Memory,
@@ -337,12 +363,12 @@ impl Multiprocessor {
             }
             What::Store | What::Atomic => {
                 for line in lines {
-                    let touched = sectors(line);
-                    let sent = self.send(start, touched, constants);
                     if request.what == What::Atomic {
-                        memory.add(line.number, touched, sent);
+                        memory.add(line.number, sectors(line), self.send(start, sectors(line), constants));
                     } else {
-                        memory.write(line, touched, sent);
+                        let earlier = with.iter().find(|earlier| earlier.number == line.number);
+                        let alone = sectors(line) & !earlier.map_or(0, sectors);
+                        memory.write(line, alone, self.send(start, alone, constants));
                     }
                 }
                 let cycles = f64::from(request.wavefronts).max(lines.len() as f64);
@@ -398,9 +424,10 @@ impl Memory {
         }
     }
 
-    /// Takes the L2 for a request of so many sectors of one line that came at `sent`, and says when that is done.
-    fn take_l2(&mut self, sectors: u8, sent: f64, cycles_a_line: f64) -> f64 {
-        let cycles = (f64::from(sectors.count_ones()) / self.constants.l2_sectors).max(cycles_a_line);
+    /// Takes the L2 for a request of so many sectors of one line that came at `sent`, if not for more cycles, and says when
+    /// that is done.
+    fn take_l2(&mut self, sectors: u8, sent: f64, cycles: f64) -> f64 {
+        let cycles = (f64::from(sectors.count_ones()) / self.constants.l2_sectors).max(cycles);
         self.busy.l2 += cycles;
         self.l2_free = sent.max(self.l2_free) + cycles;
         self.l2_free
@@ -415,23 +442,26 @@ impl Memory {
 
     /// Adds to sectors of a line, in the L2.
     fn add(&mut self, number: u64, touched: u8, sent: f64) {
-        let served = self.take_l2(touched, sent, 1.0 / self.constants.l2_stores);
+        let cycles = self.constants.l2_store + f64::from(touched.count_ones()) * self.constants.l2_partial;
+        let served = self.take_l2(touched, sent, cycles);
         self.traffic.l2_writes += f64::from(touched.count_ones());
         self.fetch(number, touched, served);
         self.soil(number, touched, served);
     }
 
-    /// Writes to a line.
-    fn write(&mut self, line: &Line, touched: u8, sent: f64) {
-        let served = self.take_l2(touched, sent, 1.0 / self.constants.l2_stores);
-        self.traffic.l2_writes += f64::from(touched.count_ones());
+    /// Writes to a line: to some of its sectors `alone`, to others together with an earlier store.
+    fn write(&mut self, line: &Line, alone: u8, sent: f64) {
+        let partial = (0..4).filter(|sector| alone >> sector & 1 == 1 && line.bytes[*sector] < SECTOR as u8).count();
+        let cycles = self.constants.l2_store + partial as f64 * self.constants.l2_partial;
+        let served = if alone == 0 { sent } else { self.take_l2(alone, sent, cycles) };
+        self.traffic.l2_writes += f64::from(alone.count_ones());
         let (known, gone) = self.l2.touch(line.number);
         for sector in 0..4 {
             known.written[sector] = known.written[sector].saturating_add(line.bytes[sector]).min(SECTOR as u8);
             known.valid |= u8::from(known.written[sector] == SECTOR as u8) << sector;
         }
         self.evict(gone, served);
-        self.soil(line.number, touched, served);
+        self.soil(line.number, sectors(line), served);
     }
 
     /// Sees to it that sectors are in the L2, and says when they are at the multiprocessor.
@@ -442,13 +472,20 @@ impl Memory {
         let mut ready = known.ready.max(at);
         if lacks != 0 {
             self.traffic.dram_reads += f64::from(lacks.count_ones());
-            ready = self.transfer(number, lacks.count_ones(), at) + self.constants.latency_dram;
+            ready = self.transfer(number, lacks.count_ones(), at) + self.constants.latency_dram * self.distance(number);
             if let Some(known) = self.l2.peek(number) {
                 known.ready = ready;
             }
         }
         self.evict(gone, at);
-        ready + self.constants.latency_l2
+        ready + self.constants.latency_l2 * self.distance(number)
+    }
+
+    /// How far a line is from where it is needed, as a factor of the mean: neighbouring lines lie in one part of the L2 and of
+    /// the memory.
+    fn distance(&self, number: u64) -> f64 {
+        let place = (number / self.constants.neighbours).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 11;
+        1.0 + self.constants.spread * (place as f64 / (1u64 << 52) as f64 - 1.0)
     }
 
     /// Marks sectors as dirty; if too many lines are, the one that has been longest is written back.
@@ -476,10 +513,22 @@ impl Memory {
         let (dirty, partial) = (gone.dirty.count_ones(), (gone.dirty & !gone.valid).count_ones());
         self.traffic.dram_reads += f64::from(partial);
         self.traffic.dram_writes += f64::from(dirty);
-        // Where it lies among others that go does not matter: memory takes writes in the order that suits it.
-        let cycles = f64::from(dirty) * self.constants.dram_sector
-            + f64::from(partial) * (self.constants.dram_sector + self.constants.dram_merge);
-        self.take_dram(cycles, at);
+        let there = self.find_region(gone.number);
+        let again = if partial != 0 { self.access_cycles(partial) + there } else { 0.0 };
+        self.take_dram(self.access_cycles(dirty) + there + again, at);
+    }
+
+    /// Cycles that the memory takes for so many sectors of one line.
+    fn access_cycles(&self, sectors: u32) -> f64 {
+        f64::from(sectors).max(self.constants.dram_least) * self.constants.dram_sector
+    }
+
+    /// Has the region of a line at hand, and says how many cycles that takes.
+    fn find_region(&mut self, number: u64) -> f64 {
+        let region = number / self.constants.region_lines;
+        let place = (region.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32) as usize % self.regions.len();
+        let at_hand = std::mem::replace(&mut self.regions[place], region) == region;
+        if at_hand { 0.0 } else { self.constants.dram_elsewhere }
     }
 
     /// Takes the memory for so many cycles, and says when that is done.
@@ -493,11 +542,7 @@ impl Memory {
 
     /// Moves sectors of a line from memory, and says when that is done.
     fn transfer(&mut self, number: u64, sectors: u32, at: f64) -> f64 {
-        let region = number / self.constants.region_lines;
-        let place = (region.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32) as usize % self.regions.len();
-        let elsewhere = std::mem::replace(&mut self.regions[place], region) != region;
-        let cycles = f64::from(sectors) * self.constants.dram_sector
-            + if elsewhere { self.constants.dram_elsewhere } else { 0.0 };
+        let cycles = self.access_cycles(sectors) + self.find_region(number);
         let done = self.take_dram(cycles, at);
         // The closer to its full rate, the longer the queues, long before it is reached.
         let share = (self.load / LATELY).min(MOST_LOADED);

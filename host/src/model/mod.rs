@@ -11,7 +11,7 @@
 
 mod cache;
 pub mod chip;
-mod loads;
+mod instructions;
 mod machine;
 mod score;
 
@@ -22,7 +22,7 @@ use crate::cases::Run;
 use crate::ptx::Ptx;
 use crate::sim::trace::{Observer, Trace};
 use crate::sim::{self, Options};
-use loads::Loads;
+use instructions::Instructions;
 use machine::{Machine, Mark};
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -165,13 +165,14 @@ pub fn predict(run: &Run, chip: &Chip, effort: Effort) -> Result<Prediction, Str
     let options = Options { threads: effort.threads, sanitize: false, from_the_front: true, ..Options::default() };
     // One block says how much there is to do.
     let first = simulate(run, &Options { max_blocks: 1, ..options.clone() })?;
-    let lanes = first.sites.iter().map(|site| site.counts.lanes).sum::<u64>();
+    let cost = first.sites.iter().map(|site| site.counts.requests + site.counts.lines).sum::<u64>().max(1);
     let (blocks_per_sm, l1_bytes) = chip.residency(warps, first.shared_bytes);
     let wave = blocks_per_sm * u64::from(chip.sm_count);
-    let max_blocks = total.min((32 * effort.lines / lanes.max(1)).max(wave));
-    let loads = Loads::of_kernel(Ptx::embedded().text(), run.kernel.name);
+    // A few more, so that some are waiting when the last of the effort is spent.
+    let max_blocks = total.min((effort.lines / cost).max(1) + wave);
+    let instructions = Instructions::of_kernel(Ptx::embedded().text(), run.kernel.name);
     let watching = Arc::new(Watching {
-        machine: Mutex::new(Machine::new(chip, loads, total, blocks_per_sm, l1_bytes, effort.lines)),
+        machine: Mutex::new(Machine::new(chip, instructions, total, blocks_per_sm, l1_bytes, effort.lines)),
         lines_a_warp: u32::try_from(effort.lines / (wave.min(total) * warps)).unwrap_or(u32::MAX).max(64),
     });
     let observer: Arc<dyn Observer> = watching.clone();

@@ -95,6 +95,12 @@ impl Trace {
         std::mem::replace(self, Self::new(self.limit))
     }
 
+    /// The lines that request number `number` touches.
+    pub fn lines_of(&self, number: usize) -> &[Line] {
+        let begin = number.checked_sub(1).map_or(0, |before| self.requests[before].lines_end);
+        &self.lines[begin as usize..self.requests[number].lines_end as usize]
+    }
+
     /// Adds a request.
     pub(super) fn add(&mut self, warp: u32, request: &Request) {
         let warp_number = warp as usize;

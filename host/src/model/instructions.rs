@@ -1,0 +1,264 @@
+//! What the build of a kernel tells of its requests: how many instructions come before each, how many loads a warp has on
+//! their way at a time, and which of them wait for others.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::panic::Location;
+
+/// The instructions of a kernel, by the source line of the memory access, barrier or shuffle that they lead to.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Instructions(BTreeMap<u32, Line>);
+
+/// Memory accesses, barriers or shuffles of one line.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Line {
+    /// Loads that a warp makes before it uses what the first brought.
+    pub(super) in_flight: usize,
+    /// Whether an address depends on what another load brought.
+    pub(super) dependent: bool,
+    /// Instructions before each, and it: an average, if there are several.
+    pub(super) instructions: f64,
+}
+
+/// A line that nothing is known of.
+const UNKNOWN: Line = Line { in_flight: 1, dependent: false, instructions: 1.0 };
+
+/// Loads of one line that follow each other where LLVM, or ptxas if LLVM did not, has unrolled a loop.
+const UNROLLED: usize = 4;
+
+/// ptxas unrolls such a loop four times again if its counter rises by a constant, it holds no store, and but one line of it
+/// loads; it then has registers for half of the loads.
+const DEEPER: usize = 2;
+
+/// Instructions that a division takes: there is none in hardware.
+const DIVISION: usize = 20;
+
+/// Instructions of one loop, those of loops within it excepted, or of none, between two barriers. Branches that skip some of
+/// them do not end it: ptxas makes predicates of them.
+#[derive(Default)]
+struct Run {
+    /// Whether they are a loop's.
+    looped: bool,
+    /// How often each line accesses memory or waits, and the instructions that lead there.
+    lines: BTreeMap<u32, (usize, usize)>,
+    /// Lines that load.
+    loading: BTreeSet<u32>,
+    /// Whether a register rises by a constant in it, and whether it stores to global memory.
+    counts: bool,
+    stores: bool,
+}
+
+impl Run {
+    /// What is `leading` leads to an access or a wait of `line`.
+    fn reach(&mut self, line: u32, leading: &mut usize) {
+        let (count, instructions) = self.lines.entry(line).or_default();
+        *count += 1;
+        *instructions += std::mem::take(leading);
+    }
+}
+
+impl Instructions {
+    /// Those of a kernel in `ptx`. Loads of one line that stand in one run of instructions are in flight together; a kernel
+    /// that is not in it, or has no line table, has one load in flight.
+    pub(super) fn of_kernel(ptx: &str, kernel: &str) -> Self {
+        let Some((_, body)) = ptx.split_once(&format!(".entry {kernel}(")) else { return Self::default() };
+        let body = body.split_once("\n}").map_or(body, |(body, _)| body);
+        let mut brought = BTreeSet::new();
+        // What a loop carries around reaches its head in the second round.
+        let (mut runs, mut dependent) = Default::default();
+        for _ in 0..2 {
+            (runs, dependent) = scan(body, &mut brought);
+        }
+        let mut lines = BTreeMap::<u32, (usize, Line)>::new();
+        for run in runs.values() {
+            for (&line, &(count, instructions)) in &run.lines {
+                let alone = run.looped && run.counts && !run.stores && run.loading.len() == 1;
+                let again = match count {
+                    1 if alone => UNROLLED,
+                    UNROLLED if alone => DEEPER,
+                    _ => 1,
+                };
+                let here = Line {
+                    in_flight: again * count,
+                    dependent: dependent.contains(&line),
+                    instructions: instructions as f64 / count as f64,
+                };
+                // What is left over of an unrolled loop does not matter.
+                let known = lines.entry(line).or_insert((count, here));
+                if count > known.0 {
+                    *known = (count, here);
+                }
+                known.1.in_flight = known.1.in_flight.max(here.in_flight);
+            }
+        }
+        Self(lines.into_iter().map(|(number, (_, line))| (number, line)).collect())
+    }
+
+    /// The line of this position.
+    pub(super) fn at(&self, position: &Location<'_>) -> Line {
+        self.0.get(&position.line()).copied().unwrap_or(UNKNOWN)
+    }
+}
+
+/// The runs of a kernel, by loop and by the barriers before, and the lines of those loads whose address comes from a register
+/// in `brought`, to which every register is added that a load reaches.
+fn scan<'a>(
+    body: &'a str,
+    brought: &mut BTreeSet<&'a str>,
+) -> (BTreeMap<(Option<usize>, usize), Run>, BTreeSet<u32>) {
+    let (mut runs, mut dependent) = (BTreeMap::<_, Run>::new(), BTreeSet::new());
+    // Instructions of each loop that lead to nothing yet.
+    let mut leading = BTreeMap::<Option<usize>, usize>::new();
+    let (mut line, mut barriers) = (0, 0);
+    let loops = loops(body);
+    for (number, text) in body.lines().map(str::trim).enumerate() {
+        if let Some(numbers) = text.strip_prefix(".loc") {
+            line = numbers.split_whitespace().nth(1).and_then(|number| number.parse().ok()).unwrap_or(line);
+            continue;
+        }
+        let text = unconditional(text);
+        let around = loops.iter().filter(|&(head, end)| (*head..=*end).contains(&number));
+        let innermost = around.min_by_key(|&(head, end)| end - head);
+        let head = innermost.map(|(head, _)| *head);
+        let run = runs.entry((head, barriers)).or_default();
+        run.looped = innermost.is_some();
+        let Some((opcode, operands)) = text.split_once(char::is_whitespace) else { continue };
+        let leading = leading.entry(head).or_default();
+        *leading += count(opcode, operands);
+        if LOADS.iter().any(|load| opcode.starts_with(load)) {
+            run.reach(line, leading);
+            run.loading.insert(line);
+            let (to, address) = operands.split_once('[').unwrap_or((operands, ""));
+            if registers(address).any(|register| brought.contains(register)) {
+                dependent.insert(line);
+            }
+            brought.extend(registers(to));
+        } else if opcode.starts_with("st.") {
+            run.reach(line, leading);
+            run.stores |= opcode.contains(".global");
+        } else if WAITS_AND_ATOMICS.iter().any(|other| opcode.starts_with(other)) {
+            run.reach(line, leading);
+            barriers += usize::from(opcode.starts_with("bar."));
+        } else {
+            let last = operands.trim_end_matches(';').rsplit(' ').next().unwrap_or_default();
+            run.counts |= opcode.starts_with("add.") && last.parse::<i64>().is_ok();
+            let mut registers = registers(operands);
+            if let Some(to) = registers.next()
+                && registers.any(|register| brought.contains(register))
+            {
+                brought.insert(to);
+            }
+        }
+    }
+    // The end of a loop leads to its head.
+    for ((head, _), run) in runs.iter_mut().filter(|(_, run)| run.looped) {
+        if let Some((_, instructions)) = run.lines.values_mut().next() {
+            *instructions += leading.remove(head).unwrap_or(0);
+        }
+    }
+    (runs, dependent)
+}
+
+/// What begins a load, of parameters excepted.
+const LOADS: [&str; 4] = ["ld.global", "ld.shared", "ld.volatile", "ld.const"];
+
+/// What begins an instruction that waits for other lanes, or adds in memory.
+const WAITS_AND_ATOMICS: [&str; 4] = ["bar.", "shfl.", "atom.", "red."];
+
+/// About as many instructions as ptxas makes of one.
+fn count(opcode: &str, operands: &str) -> usize {
+    match opcode.split('.').next().unwrap_or_default() {
+        // Parameters, constants and immediates are operands.
+        "ld" if ["ld.param", "ld.const"].iter().any(|load| opcode.starts_with(load)) => 0,
+        "cvta" => 0,
+        "mov" if !operands.contains("tid.") && !operands.contains("ctaid.") => 0,
+        "div" | "rem" => DIVISION,
+        directive if directive.is_empty() || directive.starts_with(['/', '{', '}']) => 0,
+        _ => 1,
+    }
+}
+
+/// An instruction without its predicate.
+fn unconditional(text: &str) -> &str {
+    match text.split_once(char::is_whitespace) {
+        Some((predicate, rest)) if predicate.starts_with('@') => rest.trim(),
+        _ => text,
+    }
+}
+
+/// The loops: the line of each head, and that of the last branch back to it.
+fn loops(body: &str) -> BTreeMap<usize, usize> {
+    let (mut labels, mut loops) = (BTreeMap::new(), BTreeMap::new());
+    for (number, text) in body.lines().map(str::trim).enumerate() {
+        if let Some(label) = text.strip_suffix(':') {
+            labels.insert(label, number);
+        } else if let Some((opcode, label)) = unconditional(text).split_once(char::is_whitespace)
+            && opcode.starts_with("bra")
+            && let Some(head) = labels.get(label.trim().trim_end_matches(';'))
+        {
+            loops.insert(*head, number);
+        }
+    }
+    loops
+}
+
+/// The registers among operands.
+fn registers(operands: &str) -> impl Iterator<Item = &str> {
+    operands.split(|c: char| !c.is_alphanumeric() && c != '%').filter(|word| word.starts_with('%'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PTX: &str = "
+.visible .entry gather(
+) {
+	.loc 1 10 5
+	ld.global.b32 %r1, [%rd1];
+	mul.wide.u32 %rd3, %r1, 4;
+	add.s64 %rd4, %rd2, %rd3;
+	.loc 1 11 5
+	ld.global.b32 %f1, [%rd4];
+	st.global.b32 [%rd5], %f1;
+	ret;
+}
+.visible .entry sum(
+) {
+$L__BB1_1:
+	.loc 1 20 5
+	ld.global.b32 %f1, [%rd1];
+	ld.global.b32 %f2, [%rd1+4];
+	ld.global.b32 %f3, [%rd1+8];
+	ld.global.b32 %f4, [%rd1+12];
+	add.s64 %rd1, %rd1, 16;
+	@%p1 bra $L__BB1_1;
+	.loc 1 21 5
+	@%p2 bra $L__BB1_2;
+	ld.global.b32 %f5, [%rd1];
+$L__BB1_2:
+	@%p3 bra $L__BB1_3;
+	ld.global.b32 %f6, [%rd1];
+$L__BB1_3:
+	ret;
+}
+";
+
+    #[test]
+    fn an_address_that_was_loaded_waits_and_an_unrolled_loop_has_many_in_flight() {
+        let gather = Instructions::of_kernel(PTX, "gather").0;
+        assert_eq!(gather[&10], Line { in_flight: 1, dependent: false, instructions: 1.0 });
+        assert_eq!(gather[&11], Line { in_flight: 1, dependent: true, instructions: (3.0 + 1.0) / 2.0 });
+        let sum = Instructions::of_kernel(PTX, "sum").0;
+        let (of_a_round, loads) = (6.0, 4.0);
+        assert_eq!(sum[&20], Line { in_flight: 8, dependent: false, instructions: of_a_round / loads });
+        assert_eq!(sum[&21].in_flight, 2, "what skips a load is a predicate, no branch");
+        assert!(Instructions::of_kernel(PTX, "another").0.is_empty());
+    }
+
+    #[test]
+    fn the_committed_build_is_read() {
+        let ptx = crate::ptx::EMBEDDED;
+        let dependent = |kernel| Instructions::of_kernel(ptx, kernel).0.values().filter(|line| line.dependent).count();
+        assert_eq!((dependent("gather_indexed"), dependent("copy_coalesced")), (1, 0));
+    }
+}
