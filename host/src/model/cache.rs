@@ -20,27 +20,42 @@ pub(super) struct Line {
     pub(super) written: [u8; 4],
 }
 
-/// A set-associative cache that gives up the line touched longest ago.
+/// Which line of a set has to go for another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Policy {
+    /// The one touched longest ago.
+    Oldest,
+    /// Any.
+    Any,
+}
+
+/// A set-associative cache.
 #[derive(Debug)]
 pub(super) struct Cache {
-    /// The lines of each set, the one touched last first; 0 is none.
+    policy: Policy,
+    /// Lines that had to go for another.
+    replaced: u64,
+    /// The lines of each set, the one touched last first if the oldest is to go; 0 is none.
     tags: Vec<[u32; WAYS]>,
     /// Where each of them stands in `lines`.
     places: Vec<[u8; WAYS]>,
     lines: Vec<Line>,
 }
 
+/// An odd number with its bits all over: the golden ratio in 64 bits.
+const SPREAD: u64 = 0x9E37_79B9_7F4A_7C15;
+
 impl Cache {
     /// An empty cache of so many bytes.
-    pub(super) fn new(bytes: u64) -> Self {
+    pub(super) fn new(bytes: u64, policy: Policy) -> Self {
         let sets = (bytes / LINE / WAYS as u64).max(1) as usize;
-        let places = std::array::from_fn(|way| way as u8);
-        Self { tags: vec![[0; WAYS]; sets], places: vec![places; sets], lines: vec![Line::default(); sets * WAYS] }
+        let (tags, places) = (vec![[0; WAYS]; sets], vec![std::array::from_fn(|way| way as u8); sets]);
+        Self { policy, replaced: 0, tags, places, lines: vec![Line::default(); sets * WAYS] }
     }
 
-    /// Spreads lines over the sets, whatever power of two lies between them.
+    /// Spreads lines over the sets as if at random, whatever lies between them.
     fn set(&self, number: u64) -> usize {
-        let spread = number.wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        let spread = (number ^ number.wrapping_mul(SPREAD) >> 29).wrapping_mul(SPREAD);
         ((u128::from(spread) * self.tags.len() as u128) >> 64) as usize
     }
 
@@ -56,11 +71,20 @@ impl Cache {
         let set = self.set(number);
         let (tags, places) = (&mut self.tags[set], &mut self.places[set]);
         let known = tags.iter().position(|other| *other == tag(number));
-        let way = known.unwrap_or(WAYS - 1);
+        let (way, front) = match self.policy {
+            Policy::Oldest => (known.unwrap_or(WAYS - 1), 0),
+            Policy::Any => {
+                let free = || tags.iter().position(|other| *other == 0);
+                let any = (self.replaced.wrapping_mul(SPREAD) >> 60) as usize % WAYS;
+                let way = known.or_else(free).unwrap_or(any);
+                (way, way)
+            }
+        };
         let (old, place) = (tags[way], places[way]);
-        tags.copy_within(..way, 1);
-        places.copy_within(..way, 1);
-        (tags[0], places[0]) = (tag(number), place);
+        tags.copy_within(front..way, front + 1);
+        places.copy_within(front..way, front + 1);
+        (tags[front], places[front]) = (tag(number), place);
+        self.replaced += u64::from(known.is_none());
         let line = &mut self.lines[set * WAYS + usize::from(place)];
         let gone = known.is_none().then(|| std::mem::replace(line, Line { number, ..Line::default() }));
         (line, gone.filter(|_| old != 0))
@@ -78,7 +102,7 @@ mod tests {
 
     #[test]
     fn the_line_touched_longest_ago_goes() {
-        let mut cache = Cache::new(LINE * WAYS as u64);
+        let mut cache = Cache::new(LINE * WAYS as u64, Policy::Oldest);
         for number in 0..WAYS as u64 {
             let (line, gone) = cache.touch(number);
             assert!(gone.is_none() && line.valid == 0);
@@ -90,9 +114,30 @@ mod tests {
     }
 
     #[test]
+    fn if_any_may_go_a_round_of_too_many_lines_finds_most_of_them() {
+        let lines = 1 << 10;
+        let hits = |policy| {
+            let mut cache = Cache::new(lines * LINE, policy);
+            let round = lines * 9 / 8;
+            (0..20 * round)
+                .filter(|i| {
+                    cache.touch(i % round).0.number == i % round && {
+                        let line = cache.touch(i % round).0;
+                        std::mem::replace(&mut line.valid, 1) == 1
+                    }
+                })
+                .count() as u64
+                * 100
+                / (20 * round)
+        };
+        assert!(hits(Policy::Oldest) < 10, "each goes just before it is touched again");
+        assert!((60..90).contains(&hits(Policy::Any)));
+    }
+
+    #[test]
     fn a_line_of_each_of_many_buffers_and_strides_finds_room() {
         for stride in [1, 32, 1 << 10, 1 << 33] {
-            let mut cache = Cache::new(1 << 20);
+            let mut cache = Cache::new(1 << 20, Policy::Oldest);
             let lines = (1 << 20) / LINE / 4;
             for i in 0..lines {
                 cache.touch(i * stride);

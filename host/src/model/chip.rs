@@ -184,7 +184,7 @@ const SHARED_OF_THE_SYSTEM: u64 = 1024;
 const CARVE_OUTS: [u64; 9] = [0, 8, 16, 32, 64, 100, 132, 164, 196];
 
 /// Cycles before the first block and after the last, with the events that a time is taken by.
-pub(super) const LAUNCH: f64 = 11_000.0;
+pub(super) const LAUNCH: f64 = 6_000.0;
 
 /// What a chip's description does not say, fitted to an H200 on the families that [`FITTED_ON`](super::FITTED_ON) names.
 /// Rates are shares of a figure of the description, so that they carry over to another chip, where none of it was measured.
@@ -192,6 +192,8 @@ pub(super) const LAUNCH: f64 = 11_000.0;
 pub(super) struct Constants {
     pub(super) latency_shared: f64,
     pub(super) latency_l1: f64,
+    /// The share of the L1 that lines find room in.
+    pub(super) l1_share: f64,
     /// Beyond that of the L1.
     pub(super) latency_l2: f64,
     /// Beyond that of the L2.
@@ -207,6 +209,9 @@ pub(super) struct Constants {
     /// Lines that lie together, and the share by which latencies differ from place to place, up and down.
     pub(super) neighbours: u64,
     pub(super) spread: f64,
+    /// The share of lines that memory needs more time for, and how many cycles more.
+    pub(super) late_share: f64,
+    pub(super) late: f64,
     /// Cycles of the issue slots that a wait takes with its instruction.
     pub(super) wait_issue: f64,
     /// Cycles for a shuffle or a meeting of a warp, and for a barrier of a block.
@@ -242,26 +247,30 @@ impl Constants {
     pub(super) fn of(chip: &Chip) -> Self {
         let [shared, l1, l2, dram] = chip.latency;
         let sector = SECTOR as f64;
+        let (late_share, late) = (0.08, 400.0);
         let dram_sector = sector * chip.clock_ghz / (0.91 * chip.dram_gbps);
         Self {
             latency_shared: shared,
             latency_l1: l1,
+            l1_share: 0.885,
             latency_l2: l2 - l1,
-            latency_dram: dram - l2,
+            latency_dram: dram - l2 - late_share * late,
             issue: 0.25,
             instruction: 2.5,
             used_after: 0.5,
             constant_pass: 2.0,
             neighbours: 32,
-            spread: 0.5,
+            spread: 0.15,
+            late_share,
+            late,
             wait_issue: 1.0,
             shuffle: 24.0,
             barrier: 30.0,
-            block_start: 560.0,
+            block_start: 400.0,
             warp_launch: 5.5,
             block_launch: 1.22,
             port_sectors: 2.0,
-            l2_sectors: 0.62 * chip.l2_bytes_per_cycle / sector,
+            l2_sectors: 0.75 * chip.l2_bytes_per_cycle / sector,
             l2_store: 2.06 * sector / chip.l2_bytes_per_cycle,
             l2_partial: 2.56 * sector / chip.l2_bytes_per_cycle,
             dirty_lines: (chip.l2_bytes / 3 / LINE) as usize,

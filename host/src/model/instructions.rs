@@ -29,6 +29,9 @@ const UNROLLED: usize = 4;
 /// loads; it then has registers for half of the loads.
 const DEEPER: usize = 2;
 
+/// ptxas has no registers for more loads of a line than these, rather than hold fewer warps.
+const MOST: usize = 16;
+
 /// Instructions that a division takes: there is none in hardware.
 const DIVISION: usize = 20;
 
@@ -78,7 +81,7 @@ impl Instructions {
                     _ => 1,
                 };
                 let here = Line {
-                    in_flight: again * count,
+                    in_flight: (again * count).min(MOST),
                     dependent: dependent.contains(&line),
                     instructions: instructions as f64 / count as f64,
                 };
@@ -101,10 +104,7 @@ impl Instructions {
 
 /// The runs of a kernel, by loop and by the barriers before, and the lines of those loads whose address comes from a register
 /// in `brought`, to which every register is added that a load reaches.
-fn scan<'a>(
-    body: &'a str,
-    brought: &mut BTreeSet<&'a str>,
-) -> (BTreeMap<(Option<usize>, usize), Run>, BTreeSet<u32>) {
+fn scan<'a>(body: &'a str, brought: &mut BTreeSet<&'a str>) -> (BTreeMap<(Option<usize>, usize), Run>, BTreeSet<u32>) {
     let (mut runs, mut dependent) = (BTreeMap::<_, Run>::new(), BTreeSet::new());
     // Instructions of each loop that lead to nothing yet.
     let mut leading = BTreeMap::<Option<usize>, usize>::new();

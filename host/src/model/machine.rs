@@ -3,12 +3,12 @@
 //! Everything that serves requests serves them one after another, each at its own rate: the issue slots and the load/store
 //! unit of a multiprocessor, its port to the L2, the L2, the memory. A warp goes on when what it waits for has arrived.
 
-use super::cache::{self, Cache};
+use super::cache::{self, Cache, Policy};
 use super::chip::{Chip, Constants};
 use super::instructions::Instructions;
 use super::{Busy, Traffic};
 use crate::sim::coalesce::SECTOR;
-use crate::sim::trace::{Line, Trace, Traced, WHOLE_BLOCK, What};
+use crate::sim::trace::{Line, TAG_BANKS, Trace, Traced, WHOLE_BLOCK, What, tag_bank};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
@@ -80,8 +80,14 @@ pub(super) struct Machine {
     pub(super) marks: Vec<Mark>,
 }
 
+/// Lines that no buffer has.
+const LINES_OF_OTHERS: u64 = 1 << 56;
+
+/// All sectors of a line.
+const WHOLE: u8 = 0b1111;
+
 /// Cycles of work that a load/store unit takes in advance.
-const LSU_QUEUE: f64 = 64.0;
+const LSU_QUEUE: f64 = 256.0;
 
 /// Lines of a store that wait for another to the same ones.
 const COMBINED: usize = 4;
@@ -101,11 +107,12 @@ impl Machine {
     ) -> Self {
         let constants = Constants::of(chip);
         let sm_count = chip.sm_count as usize;
+        let of_lines = (l1_bytes as f64 * constants.l1_share) as u64;
         let slots = sm_count * blocks_per_sm as usize;
         Self {
             constants,
             instructions,
-            sms: (0..sm_count).map(|_| Multiprocessor::new(l1_bytes)).collect(),
+            sms: (0..sm_count).map(|_| Multiprocessor::new(of_lines)).collect(),
             memory: Memory::new(chip, constants),
             pending: VecDeque::new(),
             slots: (0..slots).map(|_| None).collect(),
@@ -122,6 +129,14 @@ impl Machine {
             made: 0,
             waves: Vec::new(),
             marks: Vec::new(),
+        }
+    }
+
+    /// Leaves as many dirty lines in the L2 as may be there, as if the launch had begun long before.
+    pub(super) fn soil_l2(&mut self) {
+        for number in (0..self.constants.dirty_lines as u64).map(|line| LINES_OF_OTHERS + line) {
+            self.memory.l2.touch(number).0.valid = WHOLE;
+            self.memory.soil(number, WHOLE, 0.0);
         }
     }
 
@@ -144,10 +159,11 @@ impl Machine {
 
     fn mark(&self, done: u64, at: f64) -> Mark {
         let mut busy = self.memory.busy;
+        // The busiest one is what a launch of few blocks waits for.
         for sm in &self.sms {
-            busy.lsu_global += sm.global_cycles / self.sms.len() as f64;
-            busy.lsu_shared += sm.shared_cycles / self.sms.len() as f64;
-            busy.issue += sm.issue_cycles / self.sms.len() as f64;
+            busy.lsu_global = busy.lsu_global.max(sm.global_cycles);
+            busy.lsu_shared = busy.lsu_shared.max(sm.shared_cycles);
+            busy.issue = busy.issue.max(sm.issue_cycles);
         }
         Mark { done, at, traffic: self.memory.traffic, busy }
     }
@@ -285,6 +301,8 @@ impl Machine {
 /// What a multiprocessor serves requests with.
 struct Multiprocessor {
     l1: Cache,
+    /// The lines of the last pass of a store through the banks of the tags, and their sectors that go to the L2 with it.
+    stored: [Option<(u64, u8)>; TAG_BANKS],
     issue_free: f64,
     lsu_free: f64,
     port_free: f64,
@@ -297,9 +315,19 @@ struct Multiprocessor {
 
 impl Multiprocessor {
     fn new(l1_bytes: u64) -> Self {
-        let l1 = Cache::new(l1_bytes);
+        let l1 = Cache::new(l1_bytes, Policy::Any);
         let [issue_free, lsu_free, port_free, next_launch, issue_cycles, global_cycles, shared_cycles] = [0.0; 7];
-        Self { l1, issue_free, lsu_free, port_free, next_launch, issue_cycles, global_cycles, shared_cycles }
+        Self {
+            l1,
+            stored: [None; TAG_BANKS],
+            issue_free,
+            lsu_free,
+            port_free,
+            next_launch,
+            issue_cycles,
+            global_cycles,
+            shared_cycles,
+        }
     }
 
     /// Serves a request that touches `lines`, and says when what it reads is here. A store to lines that the warp has just
@@ -362,14 +390,12 @@ impl Multiprocessor {
                 Some(self.lsu_free.max(here) + constants.latency_l1)
             }
             What::Store | What::Atomic => {
-                for line in lines {
-                    if request.what == What::Atomic {
+                if request.what == What::Atomic {
+                    for line in lines {
                         memory.add(line.number, sectors(line), self.send(start, sectors(line), constants));
-                    } else {
-                        let earlier = with.iter().find(|earlier| earlier.number == line.number);
-                        let alone = sectors(line) & !earlier.map_or(0, sectors);
-                        memory.write(line, alone, self.send(start, alone, constants));
                     }
+                } else {
+                    self.store(lines, with, start, constants, memory);
                 }
                 let cycles = f64::from(request.wavefronts).max(lines.len() as f64);
                 self.global_cycles += cycles;
@@ -377,6 +403,31 @@ impl Multiprocessor {
                 None
             }
             What::Wait => None,
+        }
+    }
+
+    /// Stores to `lines`, a pass through the tags after the other. Sectors that the warp has just stored to `with`, or that the
+    /// pass before this one, of whichever warp, stored to, go to the L2 together with those.
+    fn store(&mut self, lines: &[Line], with: &[Line], start: f64, constants: &Constants, memory: &mut Memory) {
+        let mut load = [0; TAG_BANKS];
+        let passes: Vec<usize> = lines
+            .iter()
+            .map(|line| {
+                let pass = &mut load[tag_bank(line.number)];
+                *pass += 1;
+                *pass - 1
+            })
+            .collect();
+        for pass in 0..load.into_iter().max().unwrap_or(0) {
+            let before = std::mem::take(&mut self.stored);
+            for (line, _) in lines.iter().zip(&passes).filter(|(_, of)| **of == pass) {
+                let just = with.iter().find(|other| other.number == line.number).map_or(0, sectors);
+                let last = before[tag_bank(line.number)].filter(|last| last.0 == line.number).map_or(0, |last| last.1);
+                let alone = sectors(line) & !just & !last;
+                self.l1.touch(line.number);
+                memory.write(line, alone, self.send(start, alone, constants));
+                self.stored[tag_bank(line.number)] = Some((line.number, sectors(line) | last));
+            }
         }
     }
 
@@ -413,7 +464,7 @@ impl Memory {
     fn new(chip: &Chip, constants: Constants) -> Self {
         Self {
             constants,
-            l2: Cache::new(chip.l2_bytes),
+            l2: Cache::new(chip.l2_bytes, Policy::Oldest),
             l2_free: 0.0,
             dram_free: 0.0,
             load: 0.0,
@@ -472,7 +523,9 @@ impl Memory {
         let mut ready = known.ready.max(at);
         if lacks != 0 {
             self.traffic.dram_reads += f64::from(lacks.count_ones());
-            ready = self.transfer(number, lacks.count_ones(), at) + self.constants.latency_dram * self.distance(number);
+            ready = self.transfer(number, lacks.count_ones(), at)
+                + self.constants.latency_dram * self.distance(number)
+                + self.delay(number);
             if let Some(known) = self.l2.peek(number) {
                 known.ready = ready;
             }
@@ -481,11 +534,17 @@ impl Memory {
         ready + self.constants.latency_l2 * self.distance(number)
     }
 
-    /// How far a line is from where it is needed, as a factor of the mean: neighbouring lines lie in one part of the L2 and of
-    /// the memory.
+    /// How far a line is from where it is needed, as a factor of the mean: lines that lie together are in one half of the L2
+    /// and of the memory, the near one or the far one.
     fn distance(&self, number: u64) -> f64 {
-        let place = (number / self.constants.neighbours).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 11;
-        1.0 + self.constants.spread * (place as f64 / (1u64 << 52) as f64 - 1.0)
+        let far = hash(number / self.constants.neighbours) >> 63 == 1;
+        1.0 + if far { self.constants.spread } else { -self.constants.spread }
+    }
+
+    /// Cycles that the memory needs for a line beyond what it mostly does: few lines need any.
+    fn delay(&self, number: u64) -> f64 {
+        let late = (hash(number) as f64) < self.constants.late_share * u64::MAX as f64;
+        if late { self.constants.late } else { 0.0 }
     }
 
     /// Marks sectors as dirty; if too many lines are, the one that has been longest is written back.
@@ -526,7 +585,7 @@ impl Memory {
     /// Has the region of a line at hand, and says how many cycles that takes.
     fn find_region(&mut self, number: u64) -> f64 {
         let region = number / self.constants.region_lines;
-        let place = (region.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32) as usize % self.regions.len();
+        let place = (hash(region) >> 32) as usize % self.regions.len();
         let at_hand = std::mem::replace(&mut self.regions[place], region) == region;
         if at_hand { 0.0 } else { self.constants.dram_elsewhere }
     }
@@ -555,6 +614,11 @@ const LATELY: f64 = 4000.0;
 
 /// The queue grows no longer than at this share of the full rate: what is beyond waits for its turn anyway.
 const MOST_LOADED: f64 = 0.85;
+
+/// Spreads the bits of a number.
+fn hash(number: u64) -> u64 {
+    number.wrapping_mul(0x9E37_79B9_7F4A_7C15)
+}
 
 /// The pairs of sectors that any of these belongs to: memory is read 64 bytes at a time.
 fn pairs(sectors: u8) -> u8 {

@@ -123,6 +123,13 @@ pub struct Effort {
 /// Enough to fill any L2 several times over.
 pub const LINES: u64 = 2 << 20;
 
+/// Requests of each warp to replay of the first wave, and how many times the effort that is worth where they touch many lines.
+const DEPTH: u64 = 128;
+const DEEPER: u64 = 16;
+
+/// So many waves show how a launch goes on.
+const SOME_WAVES: u64 = 4;
+
 /// A load/store unit that is busy for less than this share of the time is not what a launch waits for.
 const BINDING: f64 = 0.6;
 
@@ -165,15 +172,26 @@ pub fn predict(run: &Run, chip: &Chip, effort: Effort) -> Result<Prediction, Str
     let options = Options { threads: effort.threads, sanitize: false, from_the_front: true, ..Options::default() };
     // One block says how much there is to do.
     let first = simulate(run, &Options { max_blocks: 1, ..options.clone() })?;
-    let cost = first.sites.iter().map(|site| site.counts.requests + site.counts.lines).sum::<u64>().max(1);
+    let requests = first.sites.iter().map(|site| site.counts.requests).sum::<u64>().max(1);
+    let lines = requests + first.sites.iter().map(|site| site.counts.lines).sum::<u64>();
     let (blocks_per_sm, l1_bytes) = chip.residency(warps, first.shared_bytes);
-    let wave = blocks_per_sm * u64::from(chip.sm_count);
+    let wave = (blocks_per_sm * u64::from(chip.sm_count)).min(total);
+    // Of a wave whose requests touch many lines at least so much that each warp comes some way.
+    let some_way = wave * (DEPTH * warps * lines / requests).min(lines);
+    // And some waves, unless that is much too much.
+    let some_waves = Some(SOME_WAVES * wave * lines).filter(|lines| *lines <= SOME_WAVES * effort.lines);
+    let budget = effort.lines.max(some_way.min(DEEPER * effort.lines)).max(some_waves.unwrap_or(0));
     // A few more, so that some are waiting when the last of the effort is spent.
-    let max_blocks = total.min((effort.lines / cost).max(1) + wave);
+    let max_blocks = total.min((budget / lines).max(1) + wave);
     let instructions = Instructions::of_kernel(Ptx::embedded().text(), run.kernel.name);
+    let mut machine = Machine::new(chip, instructions, total, blocks_per_sm, l1_bytes, budget);
+    let in_part = total * lines > budget;
+    if in_part {
+        machine.soil_l2();
+    }
     let watching = Arc::new(Watching {
-        machine: Mutex::new(Machine::new(chip, instructions, total, blocks_per_sm, l1_bytes, effort.lines)),
-        lines_a_warp: u32::try_from(effort.lines / (wave.min(total) * warps)).unwrap_or(u32::MAX).max(64),
+        machine: Mutex::new(machine),
+        lines_a_warp: u32::try_from(budget / (wave * warps)).unwrap_or(u32::MAX).max(64),
     });
     let observer: Arc<dyn Observer> = watching.clone();
     simulate(run, &Options { max_blocks, observer: Some(observer), ..options })?;
@@ -182,11 +200,12 @@ pub fn predict(run: &Run, chip: &Chip, effort: Effort) -> Result<Prediction, Str
     let requests = machine.given as f64 / max_blocks as f64 * total as f64;
     let replayed = (machine.made as f64 / requests).min(1.0);
     let end = if replayed < 0.999 {
-        // All waves but the one that was still at work when the last mark was made.
+        let by_request = go_on(&machine.marks, requests, 2);
+        let end = by_request.unwrap_or_else(|| scaled(here, here, 1.0 / replayed - 1.0));
+        // Waves tell better than requests how time goes on: all of them but the one that was still at work when the last mark
+        // was made.
         let by_wave = go_on(&machine.waves, (total + wave) as f64, MARKS_OF_WAVES);
-        by_wave
-            .or_else(|| go_on(&machine.marks, requests, 2))
-            .unwrap_or_else(|| scaled(here, here, 1.0 / replayed - 1.0))
+        Mark { at: by_wave.map_or(end.at, |end| end.at), ..end }
     } else {
         here
     };
