@@ -1,4 +1,4 @@
-//! The facade on the host: every call goes to the [`Machine`] that the simulator installed.
+//! The facade on the host: every call goes to the [`Machine`] of the lane that is running, which the simulator says.
 //!
 //! The crate knows nothing of the simulator: it stays `no_std` and below it.
 
@@ -156,17 +156,28 @@ pub struct Coordinates {
 /// `value`, a store reads it, an atomic addition replaces the addend by the old value.
 ///
 /// # Safety
-/// `value` points to as many bytes as the access is wide, aligned to as many.
-pub type CarryOut = unsafe fn(base: u64, index: u64, value: *mut u8, at: &'static Location<'static>);
+/// `lane` is running on the calling thread; `value` points to as many bytes as the access is wide, aligned to as many.
+pub type CarryOut = unsafe fn(lane: *mut Lane, base: u64, index: u64, value: *mut u8, at: &'static Location<'static>);
 
 /// A function for every [`Access`], by kind and by width as a power of two, so that none of them asks what it is to do.
 pub type Accesses = [[CarryOut; Access::WIDTHS]; Access::KINDS];
 
+/// A lane that is running, as far as the facade knows it.
+#[derive(Clone, Copy)]
+pub struct Lane {
+    /// Where it stands.
+    pub coordinates: Coordinates,
+    /// What carries out its accesses.
+    pub accesses: &'static Accesses,
+    /// What does everything else.
+    pub machine: &'static dyn Machine,
+}
+
+/// Says which lane is running on the calling thread: it is valid until that lane calls the machine. Panics if none is.
+pub type Running = fn() -> *mut Lane;
+
 /// What runs kernels on the host. Every call is about the lane that is running on the calling thread.
 pub trait Machine: Sync {
-    /// Where the lane stands: to be read before the next call.
-    fn coordinates(&self) -> *const Coordinates;
-
     /// The lane's number in its warp.
     fn lane_id(&self) -> u32;
 
@@ -204,43 +215,37 @@ pub trait Machine: Sync {
     fn clock(&self) -> u64;
 }
 
-static MACHINE: AtomicPtr<&'static dyn Machine> = AtomicPtr::new(core::ptr::null_mut());
-static ACCESSES: AtomicPtr<Accesses> = AtomicPtr::new(core::ptr::null_mut());
+static RUNNING: AtomicPtr<Running> = AtomicPtr::new((&raw const NO_MACHINE).cast_mut());
 
-/// Makes `machine` the one that kernels run on, from now on, in the whole process, and `accesses` what carries out
-/// their accesses.
-pub fn install(machine: &'static &'static dyn Machine, accesses: &'static Accesses) {
-    MACHINE.store(core::ptr::from_ref(machine).cast_mut(), Ordering::Release);
-    ACCESSES.store(core::ptr::from_ref(accesses).cast_mut(), Ordering::Release);
+static NO_MACHINE: Running =
+    || panic!("a kernel was called without a machine to run it: launch it through the simulator");
+
+/// Makes the lanes that `running` names those that kernels run as, from now on, in the whole process.
+pub fn install(running: &'static Running) {
+    RUNNING.store(core::ptr::from_ref(running).cast_mut(), Ordering::Release);
+}
+
+#[inline(always)]
+fn lane() -> *mut Lane {
+    // SAFETY: the pointer is always that of a reference that lives for ever.
+    unsafe { (*RUNNING.load(Ordering::Acquire))() }
 }
 
 #[inline]
 fn machine() -> &'static dyn Machine {
-    let machine = MACHINE.load(Ordering::Acquire);
-    assert!(!machine.is_null(), "{NO_MACHINE}");
-    // SAFETY: `install` alone writes the pointer, and takes a reference that lives for ever.
-    unsafe { *machine }
+    // SAFETY: the lane is running, and the machine is read at once.
+    unsafe { (*lane()).machine }
 }
-
-#[inline]
-fn accesses() -> &'static Accesses {
-    let accesses = ACCESSES.load(Ordering::Acquire);
-    assert!(!accesses.is_null(), "{NO_MACHINE}");
-    // SAFETY: as in `machine`.
-    unsafe { &*accesses }
-}
-
-const NO_MACHINE: &str = "a kernel was called without a machine to run it: launch it through the simulator";
 
 /// Has the machine carry out an access.
 ///
 /// # Safety
-/// As [`CarryOut`].
+/// As [`CarryOut`], of the running lane.
 #[inline(always)]
 unsafe fn access(access: Access, base: u64, index: u64, value: *mut u8, at: &'static Location<'static>) {
-    let carry_out = accesses()[access.kind()][access.log_width()];
-    // SAFETY: the caller's promise.
-    unsafe { carry_out(base, index, value, at) };
+    let lane = lane();
+    // SAFETY: the lane is running; the rest is the caller's promise.
+    unsafe { (*lane).accesses[access.kind()][access.log_width()](lane, base, index, value, at) };
 }
 
 #[inline]
@@ -367,8 +372,8 @@ pub(super) fn lane_id() -> u32 {
 macro_rules! coordinates { ($($name:ident: $which:ident[$axis:literal])*) => { $(
     #[inline]
     pub(super) fn $name() -> u32 {
-        // SAFETY: read at once.
-        unsafe { (*machine().coordinates()).$which[$axis] }
+        // SAFETY: the lane is running, and its place is read at once.
+        unsafe { (*lane()).coordinates.$which[$axis] }
     }
 )* } }
 coordinates! {

@@ -15,7 +15,7 @@ use super::shared::{self, SharedMemory};
 use super::trace::{Trace, WHOLE_BLOCK};
 use super::{Job, Pulse, Transactions, coalesce};
 use corosensei::Yielder;
-use gpu::device::host::{self, Access, Accesses, CarryOut, Coordinates, Machine, Number, Op, Space};
+use gpu::device::host::{self, Access, Accesses, CarryOut, Coordinates, Machine, Number, Op, Running, Space};
 use gpu::suite::{Buffer, Counts, Operation};
 use rustc_hash::FxHashMap;
 use std::cell::Cell;
@@ -138,8 +138,11 @@ impl Region {
     }
 }
 
-/// A block, and what is counted of all the blocks that ran here.
+/// A block, and what is counted of all the blocks that ran here. The running lane comes first: a pointer to it is one to
+/// all of them.
+#[repr(C)]
 pub(super) struct Context {
+    running: host::Lane,
     job: Arc<Job>,
     pub(super) pulse: Arc<Pulse>,
     pub(super) lanes: Vec<Lane>,
@@ -152,8 +155,6 @@ pub(super) struct Context {
     resumed: u64,
     /// Where the running lane is in its loops.
     loops: Loops,
-    /// Where the running lane stands.
-    coordinates: Coordinates,
     /// How manieth block of the run this is.
     turn: u64,
     /// What the warp that is running has asked for.
@@ -198,10 +199,14 @@ impl Context {
             left: 0,
             resumed: 0,
             loops: Loops::default(),
-            coordinates: Coordinates {
-                block_dim: job.plan.launch.block,
-                grid_dim: job.plan.launch.grid,
-                ..Coordinates::default()
+            running: host::Lane {
+                coordinates: Coordinates {
+                    block_dim: job.plan.launch.block,
+                    grid_dim: job.plan.launch.grid,
+                    ..Coordinates::default()
+                },
+                accesses: &ACCESSES,
+                machine: &Simulator,
             },
             turn: 0,
             requests: Requests::default(),
@@ -247,7 +252,7 @@ impl Context {
     /// Begins block number `block` of the grid, the `turn`-th of the run.
     pub(super) fn begin(&mut self, block: u64, turn: u64) {
         self.turn = turn;
-        self.coordinates.block_idx = block_idx(self.job.plan.launch.grid, block);
+        self.running.coordinates.block_idx = block_idx(self.job.plan.launch.grid, block);
         self.shared.reset();
         self.sanitizer.begin(turn);
         self.barriers = 0;
@@ -259,7 +264,7 @@ impl Context {
     }
 
     fn block_idx(&self) -> [u32; 3] {
-        self.coordinates.block_idx
+        self.running.coordinates.block_idx
     }
 
     pub(super) fn thread_idx(&self, thread: usize) -> [u32; 3] {
@@ -276,13 +281,14 @@ impl Context {
         self.current = thread;
         self.resumed = self.calls();
         (self.alarm, self.left) = (self.resumed + SIGN_OF_LIFE, SIGN_OF_LIFE);
+        self.requests.select(thread % 32);
         if self.sanitizer.is_looking() {
             self.sanitizer.select(thread);
         }
         self.pulse.calls.store(self.resumed, Relaxed);
         self.pulse.thread.store(thread as u64 + 1, Relaxed);
         let lane = &mut self.lanes[thread];
-        self.coordinates.thread_idx = lane.thread_idx;
+        self.running.coordinates.thread_idx = lane.thread_idx;
         match lane.state {
             State::Fresh => self.loops.reset(),
             _ => std::mem::swap(&mut self.loops, &mut lane.loops),
@@ -452,7 +458,56 @@ impl Context {
         Ok(())
     }
 
-    /// Carries out an access of the running lane.
+    /// Carries out an access of the running lane that goes as most do: nothing is due, it touches a page touched lately, and
+    /// belongs to the request that is expected next. Does nothing and returns false if it does not.
+    #[inline(always)]
+    fn access_expected(
+        &mut self,
+        access: Access,
+        base: u64,
+        index: u64,
+        value: *mut u8,
+        at: &'static Location<'static>,
+    ) -> bool {
+        // The value lies on the lane's stack.
+        if value.addr() < self.stack_end || self.sanitizer.is_looking() {
+            return false;
+        }
+        let (site, path, width) = (Site::new(at, access), self.loops.path, access.width());
+        match access.space() {
+            Space::Global | Space::Constant => {
+                let Some(element) = self.recent.resolve(base, index, width as u64) else { return false };
+                let usual = element.address.is_multiple_of(width as u64) && !matches!(access.op(), Op::AtomicAdd(_));
+                if !usual || !self.requests.add_expected(site, path, element.address) {
+                    return false;
+                }
+                // SAFETY: resolved and aligned; the facade's `value` is as wide as the access.
+                unsafe {
+                    match access.op() {
+                        Op::Load(_) => element.load(width, value),
+                        Op::Store | Op::AtomicAdd(_) => element.store(width, value),
+                    }
+                }
+            }
+            Space::Shared => {
+                let Some(place) = self.shared.resolve(base, index, width as u64) else { return false };
+                if !place.is_multiple_of(width as u64) || !self.requests.add_expected(site, path, place) {
+                    return false;
+                }
+                // SAFETY: resolved; the facade's `value` is as wide as the access.
+                unsafe {
+                    match access.op() {
+                        Op::Load(_) => self.shared.load(place, width, value),
+                        Op::Store | Op::AtomicAdd(_) => self.shared.store(place, width, value),
+                    }
+                }
+            }
+        }
+        self.pulse.at.store(ptr::from_ref(at).cast_mut(), Relaxed);
+        true
+    }
+
+    /// Carries out any access of the running lane.
     #[inline(always)]
     fn access(
         &mut self,
@@ -507,7 +562,7 @@ impl Context {
             let finding = self.race(site, &race);
             self.record(finding);
         }
-        self.requests.add(self.current % 32, site, self.loops.path, address).map_err(open_grouping)
+        self.requests.add(site, self.loops.path, address).map_err(open_grouping)
     }
 
     /// Adds `value` to an element, and leaves the old value in its place.
@@ -684,18 +739,47 @@ struct Simulator;
 
 fn install() {
     static ONCE: Once = Once::new();
-    static SIMULATOR: &dyn Machine = &Simulator;
-    ONCE.call_once(|| host::install(&SIMULATOR, &ACCESSES));
+    static RUNNING: Running = || current().cast();
+    ONCE.call_once(|| host::install(&RUNNING));
 }
 
 /// Carries out an access of the kind and width that are its parameters.
 unsafe fn carry_out<const KIND: usize, const LOG_WIDTH: usize>(
+    lane: *mut host::Lane,
     base: u64,
     index: u64,
     value: *mut u8,
     at: &'static Location<'static>,
 ) {
-    step(Some(at), |block| block.access(const { Access::new(KIND, LOG_WIDTH) }, base, index, value, at));
+    let access = const { Access::new(KIND, LOG_WIDTH) };
+    // SAFETY: the running lane is the first field of the context; the scheduler holds no reference while a lane runs.
+    let block = unsafe { &mut *lane.cast::<Context>() };
+    if !block.access_expected(access, base, index, value, at) {
+        return carry_out_unexpected::<KIND, LOG_WIDTH>(base, index, value, at);
+    }
+    block.left -= 1;
+    if block.left == 0 {
+        ring(at);
+    }
+}
+
+/// The same for an access that does not go as most do.
+#[inline(never)]
+fn carry_out_unexpected<const KIND: usize, const LOG_WIDTH: usize>(
+    base: u64,
+    index: u64,
+    value: *mut u8,
+    at: &'static Location<'static>,
+) {
+    let access = const { Access::new(KIND, LOG_WIDTH) };
+    step(Some(at), |block| block.access(access, base, index, value, at));
+}
+
+/// It is time to show a sign of life.
+#[cold]
+#[inline(never)]
+fn ring(at: &'static Location<'static>) {
+    step(Some(at), Context::ring);
 }
 
 static ACCESSES: Accesses = {
@@ -784,12 +868,6 @@ fn rest(state: State, value: u32, at: &'static Location<'static>) -> u32 {
 }
 
 impl Machine for Simulator {
-    #[inline]
-    fn coordinates(&self) -> *const Coordinates {
-        // SAFETY: the scheduler holds no reference while a lane runs.
-        unsafe { &raw const (*current()).coordinates }
-    }
-
     #[inline]
     fn lane_id(&self) -> u32 {
         // SAFETY: as above.

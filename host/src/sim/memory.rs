@@ -20,6 +20,12 @@ const PAGE: u64 = 1 << 16;
 
 type Page = Box<[AtomicU64]>;
 
+/// The address of element `index` of `width` bytes from `base` on, or none if no buffer is as large.
+#[inline(always)]
+fn address(base: u64, index: u64, width: u64) -> Option<u64> {
+    (index < LIMIT).then_some(base + index * width)
+}
+
 /// The offset of an address in its buffer.
 #[inline(always)]
 pub(super) fn offset_of(address: u64) -> u64 {
@@ -74,10 +80,7 @@ impl Memory {
     /// reach over the end.
     #[inline(always)]
     pub(super) fn resolve(&self, recent: &mut Recent, base: u64, index: u64, width: u64) -> Option<Element<'_>> {
-        if index >= LIMIT {
-            return None;
-        }
-        let address = base + index * width;
+        let address = address(base, index, width)?;
         let cells = match recent.get(address / PAGE) {
             Some(cells) => cells,
             None => self.find(recent, address, width)?,
@@ -159,10 +162,17 @@ impl Recent {
         ((page ^ page >> (OFFSET_BITS - PAGE.ilog2())) % RECENT) as usize
     }
 
+    /// As [`Memory::resolve`], of the pages touched last alone.
+    #[inline(always)]
+    pub(super) fn resolve(&self, base: u64, index: u64, width: u64) -> Option<Element<'_>> {
+        let address = address(base, index, width)?;
+        Some(Element::new(address, self.get(address / PAGE)?))
+    }
+
     #[inline(always)]
     fn get(&self, page: u64) -> Option<*const u8> {
-        let (known, cells) = self.0[Self::place(page)];
-        (known == page).then_some(cells)
+        let (known, cells) = &self.0[Self::place(page)];
+        (*known == page).then_some(*cells)
     }
 
     fn put(&mut self, page: u64, cells: *const u8) {

@@ -77,37 +77,46 @@ pub(super) struct Request {
 pub(super) struct Requests {
     requests: Vec<Request>,
     by_key: FxHashMap<(Site, u64), usize>,
-    /// Where each lane's next access is expected.
-    next: [usize; 32],
+    /// The lane that runs, as a number and as a mask, and where its next access is expected.
+    lane: usize,
+    bit: u32,
+    next: usize,
+    /// Where the next accesses of the other lanes are.
+    others: [usize; 32],
 }
 
 /// A lane came by an access twice in one iteration.
 pub(super) struct OpenGrouping;
 
 impl Requests {
-    /// Adds the access of a lane.
-    #[inline(always)]
-    pub(super) fn add(&mut self, lane: usize, site: Site, path: u64, address: u64) -> Result<(), OpenGrouping> {
-        let next = &mut self.next[lane];
-        match self.requests.get_mut(*next) {
-            Some(request) if request.site == site && request.path == path => {
-                *next += 1;
-                request.add(lane, address)
-            }
-            _ => self.add_elsewhere(lane, site, path, address),
-        }
+    /// Makes `lane` the one that runs.
+    pub(super) fn select(&mut self, lane: usize) {
+        self.others[self.lane] = self.next;
+        (self.lane, self.bit, self.next) = (lane, 1 << lane, self.others[lane]);
     }
 
-    /// The same where the lane's last access did not lead: the request of this site and path, a new one if no lane has
-    /// come by before.
-    #[inline(never)]
-    fn add_elsewhere(&mut self, lane: usize, site: Site, path: u64, address: u64) -> Result<(), OpenGrouping> {
+    /// Adds an access of the running lane to the request that is expected next; does nothing and returns false if it
+    /// belongs to another.
+    #[inline(always)]
+    pub(super) fn add_expected(&mut self, site: Site, path: u64, address: u64) -> bool {
+        let Some(request) = self.requests.get_mut(self.next) else { return false };
+        if request.site != site || request.path != path || request.mask & self.bit != 0 {
+            return false;
+        }
+        request.mask |= self.bit;
+        request.addresses[self.lane] = address;
+        self.next += 1;
+        true
+    }
+
+    /// Adds an access of the running lane to the request of its site and path, a new one if no lane has come by before.
+    pub(super) fn add(&mut self, site: Site, path: u64, address: u64) -> Result<(), OpenGrouping> {
         let place = *self.by_key.entry((site, path)).or_insert_with(|| {
             self.requests.push(Request { site, path, mask: 0, addresses: [0; 32] });
             self.requests.len() - 1
         });
-        self.next[lane] = place + 1;
-        self.requests[place].add(lane, address)
+        self.next = place;
+        if self.add_expected(site, path, address) { Ok(()) } else { Err(OpenGrouping) }
     }
 
     /// Takes all requests, in the order in which they were first met: the lanes are together.
@@ -137,7 +146,8 @@ impl Requests {
     pub(super) fn clear(&mut self) {
         self.requests.clear();
         self.by_key.clear();
-        self.next = [0; 32];
+        self.next = 0;
+        self.others = [0; 32];
     }
 }
 
@@ -154,15 +164,5 @@ impl Request {
             n += (self.mask >> lane & 1) as usize;
         }
         &room[..n]
-    }
-
-    #[inline(always)]
-    fn add(&mut self, lane: usize, address: u64) -> Result<(), OpenGrouping> {
-        if self.mask >> lane & 1 == 1 {
-            return Err(OpenGrouping);
-        }
-        self.mask |= 1 << lane;
-        self.addresses[lane] = address;
-        Ok(())
     }
 }

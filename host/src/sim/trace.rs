@@ -207,7 +207,8 @@ mod tests {
         let site = Site::new(Location::caller(), Access::new(0, width.trailing_zeros() as usize));
         let mut requests = Requests::default();
         for lane in 0..32 {
-            assert!(requests.add(lane, site, 0, width * index(lane as u64)).is_ok(), "a lane loads once");
+            requests.select(lane);
+            assert!(requests.add(site, 0, width * index(lane as u64)).is_ok(), "a lane loads once");
         }
         requests.take().pop().expect("one request")
     }
