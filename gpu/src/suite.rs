@@ -483,10 +483,15 @@ impl<T: ElementType, F: Fn(u64) -> T + Send + Sync> Fill for FillWith<F> {
     }
 
     fn lay(&self, elements: Range<u64>, words: &mut [u64]) {
-        let size = T::ELEMENT.size();
-        for (word, first) in words.iter_mut().zip(elements.clone().step_by(8 / size as usize)) {
-            let lowest_last = (first..elements.end.min(first + 8 / size)).rev();
-            *word = lowest_last.fold(0, |higher, i| higher << (8 * size % 64) | self.bits(i));
+        let (size, each) = const { (T::ELEMENT.size(), 8 / T::ELEMENT.size()) };
+        let word = |first: u64, n: u64| (0..n).fold(0, |word, i| word | self.bits(first + i) << (8 * size * i));
+        let (whole, rest) = ((elements.end - elements.start) / each, (elements.end - elements.start) % each);
+        let (words, last) = words.split_at_mut(whole as usize);
+        for (place, first) in words.iter_mut().zip((elements.start..).step_by(each as usize)) {
+            *place = word(first, each);
+        }
+        if rest > 0 {
+            last[0] = word(elements.end - rest, rest);
         }
     }
 }
@@ -694,6 +699,7 @@ pub struct Counts {
 
 impl core::ops::Add for Counts {
     type Output = Self;
+    #[inline]
     fn add(self, other: Self) -> Self {
         Self {
             requests: self.requests + other.requests,
@@ -708,6 +714,7 @@ impl core::ops::Add for Counts {
 }
 
 impl core::ops::AddAssign for Counts {
+    #[inline]
     fn add_assign(&mut self, other: Self) {
         *self = *self + other;
     }

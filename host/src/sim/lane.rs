@@ -128,6 +128,47 @@ pub(super) struct Cost {
     pub(super) transactions: Transactions,
 }
 
+/// What the requests of each site to each region cost.
+#[derive(Default)]
+pub(super) struct Costs {
+    costs: Vec<(Site, Region, Cost)>,
+    by_key: FxHashMap<(Site, Region), usize>,
+    /// Which of them the last request counted at each place among those of its warp went to: warps mostly make the same
+    /// requests in the same order.
+    recent: Vec<usize>,
+}
+
+impl Costs {
+    /// The costs that the request at `place` among those of its warp belongs to.
+    #[inline(always)]
+    fn of(&mut self, place: usize, site: Site, region: Region) -> &mut Cost {
+        let known = |&i: &usize| (self.costs[i].0, self.costs[i].1) == (site, region);
+        let i = match self.recent.get(place).copied().filter(known) {
+            Some(i) => i,
+            None => self.find(place, site, region),
+        };
+        &mut self.costs[i].2
+    }
+
+    #[inline(never)]
+    fn find(&mut self, place: usize, site: Site, region: Region) -> usize {
+        let i = *self.by_key.entry((site, region)).or_insert_with(|| {
+            self.costs.push((site, region, Cost::default()));
+            self.costs.len() - 1
+        });
+        if self.recent.len() <= place {
+            self.recent.resize(place + 1, i);
+        }
+        self.recent[place] = i;
+        i
+    }
+
+    /// All of them, leaving none.
+    pub(super) fn take(&mut self) -> Vec<(Site, Region, Cost)> {
+        std::mem::take(self).costs
+    }
+}
+
 impl Region {
     /// An address in bytes from the start of the buffer, or of the block's shared memory.
     pub(super) fn offset(self, address: u64) -> u64 {
@@ -164,7 +205,7 @@ pub(super) struct Context {
     shared: SharedMemory,
     sanitizer: Sanitizer,
     barriers: u64,
-    pub(super) counts: FxHashMap<(Site, Region), Cost>,
+    pub(super) costs: Costs,
     /// Looks at requests one by one, if asked to.
     pub(super) sampler: Option<Sampler>,
     /// What this block asked for, if somebody observes.
@@ -214,7 +255,7 @@ impl Context {
             shared: SharedMemory::new(job.plan.launch.shared_bytes),
             sanitizer: Sanitizer::new(job.look, threads),
             barriers: 0,
-            counts: FxHashMap::default(),
+            costs: Costs::default(),
             sampler: job.sampling.map(|sampling| Sampler::new(sampling, job.blocks.count())),
             trace: job.observer.as_ref().map(|observed| Trace::new(observed.observer.lines_a_warp())),
             findings: Vec::new(),
@@ -364,14 +405,17 @@ impl Context {
 
     fn count_requests(&mut self, requests: &[Request]) {
         let (block_idx, warp) = (self.block_idx(), self.current as u32 / 32);
-        for request in requests {
+        for (place, request) in requests.iter().enumerate() {
             let (site, width) = (request.site, request.site.width());
             let lanes = u64::from(request.mask.count_ones());
             let first = request.addresses[request.mask.trailing_zeros() as usize];
             let mut counts = Counts { requests: 1, lanes, ..Counts::default() };
             let region = match site.space() {
                 Space::Global => {
-                    (counts.sectors, counts.lines) = coalesce::sectors_and_lines(request.active(&mut [0; 32]));
+                    (counts.sectors, counts.lines) = match request.mask {
+                        u32::MAX => coalesce::sectors_and_lines(&request.addresses),
+                        _ => coalesce::sectors_and_lines(request.active(&mut [0; 32])),
+                    };
                     counts.sectors_ideal = coalesce::ideal_sectors(counts.sectors, lanes, width);
                     Region::Buffer(Memory::number(first))
                 }
@@ -386,7 +430,7 @@ impl Context {
                     Region::Shared(self.shared.name(first).0)
                 }
             };
-            let cost = self.counts.entry((site, region)).or_default();
+            let cost = self.costs.of(place, site, region);
             cost.counts += counts;
             if let (Space::Global, Some(arch)) = (site.space(), self.job.arch) {
                 cost.transactions += arch.transactions(&request.addresses, request.mask, width, site.is_past_l1());

@@ -414,7 +414,7 @@ fn work(job: &Arc<Job>, worker: usize) -> Part {
         job.done.fetch_add(1, Relaxed);
     }
     let findings = runner.context().finish(findings);
-    let counts = runner.context().counts.drain().map(|((site, region), cost)| (site, region, cost)).collect();
+    let counts = runner.context().costs.take();
     let sampler = runner.context().sampler.take();
     Part { counts, sampler, findings, shared_bytes: runner.context().shared_bytes() }
 }

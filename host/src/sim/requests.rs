@@ -152,12 +152,8 @@ impl Requests {
 }
 
 impl Request {
-    /// The addresses of the active lanes, put side by side in `room` where others lie between.
-    #[inline(always)]
-    pub(super) fn active<'a>(&'a self, room: &'a mut [u64; 32]) -> &'a [u64] {
-        if self.mask == u32::MAX {
-            return &self.addresses;
-        }
+    /// The addresses of the active lanes, put side by side in `room`.
+    pub(super) fn active<'a>(&self, room: &'a mut [u64; 32]) -> &'a [u64] {
         let mut n = 0;
         for lane in 0..32 {
             room[n] = self.addresses[lane];
