@@ -287,10 +287,11 @@ impl Runner {
     fn release_block(&mut self) -> bool {
         let kernel = self.job.kernel;
         let context = self.context();
-        let waiting = (0..context.lanes.len()).find_map(|thread| match context.lanes[thread].state {
+        let here = |thread: usize| match context.lanes[thread].state {
             State::Block(at) => Some((thread, at)),
             _ => None,
-        });
+        };
+        let waiting = if context.at_barrier { (0..context.lanes.len()).find_map(here) } else { None };
         let Some((thread, at)) = waiting else {
             context.end();
             return false;
@@ -313,6 +314,7 @@ impl Runner {
             return false;
         }
         context.pass_barrier(at);
+        context.at_barrier = false;
         for lane in &mut context.lanes {
             lane.state = State::Ready;
         }

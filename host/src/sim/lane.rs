@@ -217,6 +217,8 @@ pub(super) struct Context {
     pub(super) stack_end: usize,
     /// Whether a lane of the running warp has come to rest anywhere but at the block's barrier.
     pub(super) rested: bool,
+    /// Whether a thread of the block has come to rest at its barrier.
+    pub(super) at_barrier: bool,
     /// Whether the block cannot go on.
     pub(super) stopped: bool,
 }
@@ -262,6 +264,7 @@ impl Context {
             yielder: ptr::null(),
             stack_end: 0,
             rested: false,
+            at_barrier: false,
             stopped: false,
             job,
         }
@@ -285,9 +288,11 @@ impl Context {
         self.shared.used()
     }
 
-    /// Forgets what the lanes of an abandoned block asked for.
+    /// Forgets what the lanes of an abandoned block asked for, and which loops they were in.
     pub(super) fn forget(&mut self) {
         self.requests.clear();
+        self.loops.reset();
+        self.lanes.iter_mut().for_each(|lane| lane.loops.reset());
     }
 
     /// Begins block number `block` of the grid, the `turn`-th of the run.
@@ -297,6 +302,7 @@ impl Context {
         self.shared.reset();
         self.sanitizer.begin(turn);
         self.barriers = 0;
+        self.at_barrier = false;
         self.stopped = false;
         for lane in &mut self.lanes {
             lane.state = State::Fresh;
@@ -318,6 +324,7 @@ impl Context {
     }
 
     /// Makes `thread` the one that runs.
+    #[inline(always)]
     pub(super) fn select(&mut self, thread: usize) {
         self.current = thread;
         self.resumed = self.calls();
@@ -330,9 +337,9 @@ impl Context {
         self.pulse.thread.store(thread as u64 + 1, Relaxed);
         let lane = &mut self.lanes[thread];
         self.running.coordinates.thread_idx = lane.thread_idx;
-        match lane.state {
-            State::Fresh => self.loops.reset(),
-            _ => std::mem::swap(&mut self.loops, &mut lane.loops),
+        // One that begins is in no loop, and whoever ran before has left its own: it has ended, or taken them to its rest.
+        if let State::Ready = lane.state {
+            std::mem::swap(&mut self.loops, &mut lane.loops);
         }
     }
 
@@ -896,7 +903,10 @@ fn step<T>(at: Option<&'static Location<'static>>, step: impl FnOnce(&mut Contex
 fn rest(state: State, value: u32, at: &'static Location<'static>) -> u32 {
     step(Some(at), |block| {
         block.call()?;
-        block.rested |= !matches!(state, State::Block(_));
+        match state {
+            State::Block(_) => block.at_barrier = true,
+            _ => block.rested = true,
+        }
         let lane = &mut block.lanes[block.current];
         lane.value = value;
         lane.state = state;
