@@ -391,6 +391,14 @@ coordinates! {
     grid_dim_z: grid_dim[2]
 }
 
+/// `block_idx_x * block_dim_x + thread_idx_x`, all asked for at once.
+#[inline]
+pub(super) fn index_x() -> usize {
+    // SAFETY: as above.
+    let Coordinates { thread_idx, block_idx, block_dim, .. } = unsafe { &(*lane()).coordinates };
+    block_idx[0] as usize * block_dim[0] as usize + thread_idx[0] as usize
+}
+
 pub(super) fn clock() -> u64 {
     machine().clock()
 }

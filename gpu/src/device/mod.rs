@@ -441,7 +441,7 @@ pub mod thread {
     /// The thread's place along x in the whole grid, `blockIdx.x * blockDim.x + threadIdx.x`, in 64 bits.
     #[inline(always)]
     pub fn index_x() -> usize {
-        block_idx_x() as usize * block_dim_x() as usize + thread_idx_x() as usize
+        backend::index_x()
     }
 
     /// How many threads the grid has along x, `gridDim.x * blockDim.x`: the step of a grid-stride loop.

@@ -8,7 +8,7 @@
 //! machine would do other accesses than the source says, which is what a kernel here is read for. A kernel that wants
 //! wide accesses asks for them.
 
-use super::{Cache, Value};
+use super::{Cache, Value, backend};
 use core::arch::asm;
 use core::mem::transmute_copy;
 
@@ -213,6 +213,11 @@ pub(super) fn shuffle_xor(mask: u32, value: u32, xor: u32) -> u32 {
 pub(super) fn shuffle(mask: u32, value: u32, source: u32) -> u32 {
     // SAFETY: as above.
     unsafe { shfl_sync_idx(mask, value, source, 31) }
+}
+
+#[inline(always)]
+pub(super) fn index_x() -> usize {
+    backend::block_idx_x() as usize * backend::block_dim_x() as usize + backend::thread_idx_x() as usize
 }
 
 #[inline(always)]

@@ -91,7 +91,7 @@ pub(super) struct OpenGrouping;
 impl Requests {
     /// Makes `lane` the one that runs.
     pub(super) fn select(&mut self, lane: usize) {
-        self.others[self.lane] = self.next;
+        self.others[self.lane % 32] = self.next;
         (self.lane, self.bit, self.next) = (lane, 1 << lane, self.others[lane]);
     }
 
@@ -104,7 +104,7 @@ impl Requests {
             return false;
         }
         request.mask |= self.bit;
-        request.addresses[self.lane] = address;
+        request.addresses[self.lane % 32] = address;
         self.next += 1;
         true
     }
