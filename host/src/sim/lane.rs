@@ -6,11 +6,11 @@
 
 use super::banks;
 use super::finding::{Finding, Kind, Position, triple};
-use super::memory::{self, Element, Memory, Recent, offset_of};
+use super::memory::{self, Element, Memory, Recent, RecentPages, offset_of};
 use super::overflow::{self, Overflow};
 use super::requests::{OpenGrouping, Request, Requests, Site};
 use super::sample::Sampler;
-use super::sanitizer::{Race, Sanitizer, Uninitialized};
+use super::sanitizer::{Look, Race, Sanitizer, Uninitialized};
 use super::shared::{self, SharedMemory};
 use super::trace::{Trace, WHOLE_BLOCK};
 use super::{Job, Pulse, Transactions, coalesce};
@@ -201,7 +201,7 @@ pub(super) struct Context {
     /// What the warp that is running has asked for.
     requests: Requests,
     /// Where it mostly finds global memory.
-    recent: Recent,
+    recent: RecentPages,
     shared: SharedMemory,
     sanitizer: Sanitizer,
     barriers: u64,
@@ -248,12 +248,16 @@ impl Context {
                     grid_dim: job.plan.launch.grid,
                     ..Coordinates::default()
                 },
-                accesses: &ACCESSES,
+                accesses: match job.look {
+                    Look::Away => &UNSEEN,
+                    Look::First => &SEEN,
+                    Look::Second => &EXAMINED,
+                },
                 machine: &Simulator,
             },
             turn: 0,
             requests: Requests::default(),
-            recent: Recent::default(),
+            recent: Recent::new(ptr::null()),
             shared: SharedMemory::new(job.plan.launch.shared_bytes),
             sanitizer: Sanitizer::new(job.look, threads),
             barriers: 0,
@@ -512,7 +516,7 @@ impl Context {
     /// Carries out an access of the running lane that goes as most do: nothing is due, it touches a page touched lately, and
     /// belongs to the request that is expected next. Does nothing and returns false if it does not.
     #[inline(always)]
-    fn access_expected(
+    fn access_expected<const SANITIZE: bool>(
         &mut self,
         access: Access,
         base: u64,
@@ -521,15 +525,20 @@ impl Context {
         at: &'static Location<'static>,
     ) -> bool {
         // The value lies on the lane's stack.
-        if value.addr() < self.stack_end || self.sanitizer.is_looking() {
+        if value.addr() < self.stack_end {
             return false;
         }
-        let (site, path, width) = (Site::new(at, access), self.loops.path, access.width());
+        let (site, width) = (Site::new(at, access), access.width());
         match access.space() {
             Space::Global | Space::Constant => {
                 let Some(element) = self.recent.resolve(base, index, width as u64) else { return false };
                 let usual = element.address.is_multiple_of(width as u64) && !matches!(access.op(), Op::AtomicAdd(_));
-                if !usual || !self.requests.add_expected(site, path, element.address) {
+                // What is entered here, and turns out to be unusual after all, is entered again: it is the same.
+                let looks = SANITIZE && access.space() == Space::Global;
+                if !usual || looks && !self.sanitizer.look_plainly(access, element.address) {
+                    return false;
+                }
+                if !self.requests.add_expected(site, self.loops.path, element.address) {
                     return false;
                 }
                 // SAFETY: resolved and aligned; the facade's `value` is as wide as the access.
@@ -542,7 +551,8 @@ impl Context {
             }
             Space::Shared => {
                 let Some(place) = self.shared.resolve(base, index, width as u64) else { return false };
-                if !place.is_multiple_of(width as u64) || !self.requests.add_expected(site, path, place) {
+                let aligned = place.is_multiple_of(width as u64);
+                if !aligned || !self.requests.add_expected(site, self.loops.path, place) {
                     return false;
                 }
                 // SAFETY: resolved; the facade's `value` is as wide as the access.
@@ -551,6 +561,9 @@ impl Context {
                         Op::Load(_) => self.shared.load(place, width, value),
                         Op::Store | Op::AtomicAdd(_) => self.shared.store(place, width, value),
                     }
+                }
+                if SANITIZE {
+                    self.sanitizer.look(&self.job, site, access, place);
                 }
             }
         }
@@ -794,8 +807,8 @@ fn install() {
     ONCE.call_once(|| host::install(&RUNNING));
 }
 
-/// Carries out an access of the kind and width that are its parameters.
-unsafe fn carry_out<const KIND: usize, const LOG_WIDTH: usize>(
+/// Carries out an access of the kind and width that are its parameters, under the sanitizer's first look or none.
+unsafe fn carry_out<const KIND: usize, const LOG_WIDTH: usize, const SANITIZE: bool>(
     lane: *mut host::Lane,
     base: u64,
     index: u64,
@@ -805,8 +818,9 @@ unsafe fn carry_out<const KIND: usize, const LOG_WIDTH: usize>(
     let access = const { Access::new(KIND, LOG_WIDTH) };
     // SAFETY: the running lane is the first field of the context; the scheduler holds no reference while a lane runs.
     let block = unsafe { &mut *lane.cast::<Context>() };
-    if !block.access_expected(access, base, index, value, at) {
-        return carry_out_unexpected::<KIND, LOG_WIDTH>(base, index, value, at);
+    if !block.access_expected::<SANITIZE>(access, base, index, value, at) {
+        // SAFETY: as for this function.
+        return unsafe { carry_out_unexpected::<KIND, LOG_WIDTH>(lane, base, index, value, at) };
     }
     block.left -= 1;
     if block.left == 0 {
@@ -814,9 +828,10 @@ unsafe fn carry_out<const KIND: usize, const LOG_WIDTH: usize>(
     }
 }
 
-/// The same for an access that does not go as most do.
+/// The same for an access that does not go as most do, under any look.
 #[inline(never)]
-fn carry_out_unexpected<const KIND: usize, const LOG_WIDTH: usize>(
+unsafe fn carry_out_unexpected<const KIND: usize, const LOG_WIDTH: usize>(
+    _: *mut host::Lane,
     base: u64,
     index: u64,
     value: *mut u8,
@@ -833,12 +848,23 @@ fn ring(at: &'static Location<'static>) {
     step(Some(at), Context::ring);
 }
 
-static ACCESSES: Accesses = {
+macro_rules! accesses { ($carry_out:ident $(, $sanitize:literal)?) => {{
     const fn of<const KIND: usize>() -> [CarryOut; Access::WIDTHS] {
-        [carry_out::<KIND, 0>, carry_out::<KIND, 1>, carry_out::<KIND, 2>, carry_out::<KIND, 3>, carry_out::<KIND, 4>]
+        [
+            $carry_out::<KIND, 0 $(, $sanitize)?>,
+            $carry_out::<KIND, 1 $(, $sanitize)?>,
+            $carry_out::<KIND, 2 $(, $sanitize)?>,
+            $carry_out::<KIND, 3 $(, $sanitize)?>,
+            $carry_out::<KIND, 4 $(, $sanitize)?>,
+        ]
     }
     [of::<0>(), of::<1>(), of::<2>(), of::<3>(), of::<4>(), of::<5>(), of::<6>(), of::<7>(), of::<8>()]
-};
+}} }
+
+/// What carries out accesses under each of the sanitizer's looks.
+static UNSEEN: Accesses = accesses!(carry_out, false);
+static SEEN: Accesses = accesses!(carry_out, true);
+static EXAMINED: Accesses = accesses!(carry_out_unexpected);
 
 /// The block that runs on this thread.
 #[inline]

@@ -16,7 +16,7 @@ pub(super) const OFFSET_BITS: u32 = 45;
 pub(super) const LIMIT: u64 = 1 << 40;
 
 /// Bytes of a page.
-const PAGE: u64 = 1 << 16;
+pub(super) const PAGE: u64 = 1 << 16;
 
 type Page = Box<[AtomicU64]>;
 
@@ -79,7 +79,7 @@ impl Memory {
     /// Element `index` of `width` bytes from `base` on, or none if it lies outside the buffer. One that is not aligned may
     /// reach over the end.
     #[inline(always)]
-    pub(super) fn resolve(&self, recent: &mut Recent, base: u64, index: u64, width: u64) -> Option<Element<'_>> {
+    pub(super) fn resolve(&self, recent: &mut RecentPages, base: u64, index: u64, width: u64) -> Option<Element<'_>> {
         let address = address(base, index, width)?;
         let cells = match recent.get(address / PAGE) {
             Some(cells) => cells,
@@ -90,7 +90,7 @@ impl Memory {
 
     /// Where a page begins that was not touched lately, and that holds `width` bytes at `address`.
     #[inline(never)]
-    fn find(&self, recent: &mut Recent, address: u64, width: u64) -> Option<*const u8> {
+    fn find(&self, recent: &mut RecentPages, address: u64, width: u64) -> Option<*const u8> {
         let cells = self.cells(address, width)?;
         if self.contains(address / PAGE * PAGE, PAGE) {
             recent.put(address / PAGE, cells);
@@ -143,40 +143,44 @@ impl Memory {
 
 /// The pages of a memory that a worker touched last: most accesses find theirs here. Only whole ones, so that what lies in
 /// a page lies in the buffer. It must not outlive the memory.
-pub(super) struct Recent([(u64, *const u8); RECENT as usize]);
+pub(super) type RecentPages = Recent<*const u8>;
+
+/// What is known of the pages that a worker touched last.
+pub(super) struct Recent<T>([(u64, T); RECENT as usize]);
 
 /// How many pages are remembered.
 const RECENT: u64 = 64;
 
-impl Default for Recent {
-    fn default() -> Self {
+impl<T: Copy> Recent<T> {
+    /// Knows no page yet; `nothing` stands in its place.
+    pub(super) fn new(nothing: T) -> Self {
         // No page has this number.
-        Self([(u64::MAX, std::ptr::null()); RECENT as usize])
+        Self([(u64::MAX, nothing); RECENT as usize])
     }
-}
 
-impl Recent {
     /// Pages at the same offset of different buffers do not push one another out.
     #[inline(always)]
     fn place(page: u64) -> usize {
         ((page ^ page >> (OFFSET_BITS - PAGE.ilog2())) % RECENT) as usize
     }
 
+    #[inline(always)]
+    pub(super) fn get(&self, page: u64) -> Option<T> {
+        let (known, what) = &self.0[Self::place(page)];
+        (*known == page).then_some(*what)
+    }
+
+    pub(super) fn put(&mut self, page: u64, what: T) {
+        self.0[Self::place(page)] = (page, what);
+    }
+}
+
+impl RecentPages {
     /// As [`Memory::resolve`], of the pages touched last alone.
     #[inline(always)]
     pub(super) fn resolve(&self, base: u64, index: u64, width: u64) -> Option<Element<'_>> {
         let address = address(base, index, width)?;
         Some(Element::new(address, self.get(address / PAGE)?))
-    }
-
-    #[inline(always)]
-    fn get(&self, page: u64) -> Option<*const u8> {
-        let (known, cells) = &self.0[Self::place(page)];
-        (*known == page).then_some(*cells)
-    }
-
-    fn put(&mut self, page: u64, cells: *const u8) {
-        self.0[Self::place(page)] = (page, cells);
     }
 }
 

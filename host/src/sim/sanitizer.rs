@@ -15,12 +15,11 @@ mod order;
 
 pub(super) use filter::Shadow;
 pub(super) use history::{Race, Uninitialized};
-pub(super) use order::Moment;
 
 use super::Job;
-use super::memory::{Memory, offset_of};
+use super::memory::{Memory, PAGE, Recent, offset_of};
 use super::requests::{Site, operation};
-use filter::{GlobalWord, SharedShadow, SharedWord};
+use filter::{Cells, GlobalWord, SharedShadow, SharedWord};
 use gpu::device::host::{Access, Kernel, ParameterKind, Space};
 use gpu::suite::{Before, Buffer, Plan};
 use history::History;
@@ -59,11 +58,13 @@ pub(super) fn shadow_bytes(kernel: &Kernel, plan: &Plan) -> u64 {
 pub(super) struct Sanitizer {
     look: Look,
     order: Order,
-    /// The moment of what the running thread does next, and the same as words of the filter.
-    now: Moment,
+    /// The thread that runs, and the moment of what it does next as words of the filter.
+    thread: usize,
     global_word: GlobalWord,
     shared_word: SharedWord,
     shared_shadow: SharedShadow,
+    /// The filter's cells for the pages touched last.
+    recent: Recent<Cells>,
     shared: History,
     global: History,
 }
@@ -75,10 +76,11 @@ impl Sanitizer {
         Self {
             look,
             order,
-            now,
+            thread: 0,
             global_word: GlobalWord::new(now),
             shared_word: SharedWord::new(now),
             shared_shadow: SharedShadow::new(),
+            recent: Recent::new(Cells::NONE),
             shared: History::default(),
             global: History::default(),
         }
@@ -92,10 +94,12 @@ impl Sanitizer {
     }
 
     /// `thread` is the one that runs.
+    #[inline(always)]
     pub(super) fn select(&mut self, thread: usize) {
-        self.now = self.order.now(thread);
-        self.global_word = self.global_word.at(self.now);
-        self.shared_word = SharedWord::new(self.now);
+        let now = self.order.now(thread);
+        self.thread = thread;
+        self.global_word = self.global_word.at(now);
+        self.shared_word = SharedWord::new(now);
     }
 
     /// The lanes in `mask` of the warp that begins at thread `first` have met at a `sync_warp`.
@@ -128,29 +132,40 @@ impl Sanitizer {
         }
     }
 
+    /// Looks for the first time at an access of the running thread to global memory, if it touches a page touched lately,
+    /// and is plainly not suspicious; says whether it did.
+    #[inline(always)]
+    pub(super) fn look_plainly(&self, access: Access, address: u64) -> bool {
+        let Some(cells) = self.recent.get(address / PAGE) else { return false };
+        // SAFETY: the address is resolved, so that the access lies in the page; shadows live as long as the job.
+        unsafe { cells.touch_plainly(address % PAGE, access.width() as u64, operation(access), self.global_word) }
+    }
+
     #[inline(always)]
     fn suspects(&mut self, job: &Job, access: Access, address: u64) -> bool {
         let (operation, width) = (operation(access), access.width() as u64);
         match access.space() {
             Space::Constant => false,
             Space::Shared => self.shared_shadow.touch(address, width, operation, self.shared_word, &self.order),
-            Space::Global => match &job.shadows[Memory::number(address)] {
-                Some(shadow) => shadow.touch(offset_of(address), width, operation, self.global_word),
-                None => false,
-            },
+            Space::Global => {
+                let (shadow, offset) = (job.shadows[Memory::number(address)].as_ref(), offset_of(address));
+                self.recent.put(address / PAGE, shadow.map_or(Cells::NONE, |shadow| shadow.cells(offset)));
+                shadow.is_some_and(|shadow| shadow.touch(offset, width, operation, self.global_word))
+            }
         }
     }
 
     #[inline(never)]
     fn examine(&mut self, job: &Job, site: Site, address: u64) -> Option<Race> {
+        let now = self.order.now(self.thread);
         match site.space() {
             Space::Constant => None,
-            Space::Shared => self.shared.touch(address, site, self.now, &self.order, false),
+            Space::Shared => self.shared.touch(address, site, now, &self.order, false),
             Space::Global => {
                 let buffer = Memory::number(address);
                 job.shadows[buffer].as_ref()?;
                 let initialized = !matches!(job.plan.buffers[buffer].before, Before::Poison);
-                self.global.touch(address, site, self.now, &self.order, initialized)
+                self.global.touch(address, site, now, &self.order, initialized)
             }
         }
     }

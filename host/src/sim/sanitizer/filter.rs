@@ -2,6 +2,7 @@
 //! where several threads share a word, in accesses narrower than a cell, and of lanes of a warp that share global memory.
 
 use super::order::{Moment, Order};
+use crate::sim::memory::PAGE;
 use gpu::suite::{Before, Buffer, Operation};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -18,16 +19,13 @@ pub(in crate::sim) struct Shadow {
     pages: Box<[OnceLock<Box<[GlobalCell]>>]>,
 }
 
-/// Cells of a page: a multiple of those that one access touches.
-const PAGE: u64 = 1 << 12;
-
 impl Shadow {
     /// Bytes it takes for each element of the buffer.
     pub(super) const BYTES: u64 = size_of::<GlobalCell>() as u64;
 
     /// Nobody has touched the buffer.
     pub(super) fn new(buffer: &Buffer) -> Self {
-        let pages = (0..buffer.len.div_ceil(PAGE)).map(|_| OnceLock::new()).collect();
+        let pages = (0..buffer.bytes().div_ceil(PAGE)).map(|_| OnceLock::new()).collect();
         let initialized = !matches!(buffer.before, Before::Poison);
         Self { shift: buffer.element.size().trailing_zeros(), initialized, pages }
     }
@@ -35,23 +33,57 @@ impl Shadow {
     /// Enters an access of `width` bytes at `offset` by the thread that is at `now`; says whether it is suspicious.
     #[inline(never)]
     pub(super) fn touch(&self, offset: u64, width: u64, operation: Operation, now: GlobalWord) -> bool {
-        let (first, cells) = (offset >> self.shift, width >> self.shift);
-        let page = match self.pages[(first / PAGE) as usize].get() {
-            Some(page) => page,
-            None => self.first_touch(first / PAGE),
-        };
-        let first = (first % PAGE) as usize;
+        let (first, cells) = (((offset % PAGE) >> self.shift) as usize, width >> self.shift);
         // An access narrower than a cell touches it, and is suspicious.
         let mut suspicious = cells == 0;
-        for cell in &page[first..first + cells.max(1) as usize] {
+        for cell in &self.page(offset)[first..first + cells.max(1) as usize] {
             suspicious |= cell.touch(operation, now, self.initialized);
         }
         suspicious
     }
 
-    #[cold]
-    fn first_touch(&self, page: u64) -> &[GlobalCell] {
-        self.pages[page as usize].get_or_init(|| (0..PAGE).map(|_| GlobalCell::default()).collect())
+    /// The cells of the page that `offset` lies in.
+    fn page(&self, offset: u64) -> &[GlobalCell] {
+        let cells = PAGE >> self.shift;
+        self.pages[(offset / PAGE) as usize].get_or_init(|| (0..cells).map(|_| GlobalCell::default()).collect())
+    }
+
+    /// The same, to be kept.
+    pub(super) fn cells(&self, offset: u64) -> Cells {
+        Cells { first: self.page(offset).as_ptr(), shift: self.shift, initialized: self.initialized }
+    }
+}
+
+/// The cells of a page of global memory. They must not outlive the shadow.
+#[derive(Clone, Copy)]
+pub(super) struct Cells {
+    first: *const GlobalCell,
+    shift: u32,
+    initialized: bool,
+}
+
+impl Cells {
+    /// Those of a page that the kernel only reads.
+    pub(super) const NONE: Self = Self { first: std::ptr::null(), shift: 0, initialized: true };
+
+    /// Enters an access of `width` bytes at `offset` of the page if it is plainly not suspicious; says whether it is not.
+    ///
+    /// # Safety
+    /// The access lies in the page, and is aligned.
+    #[inline(always)]
+    pub(super) unsafe fn touch_plainly(self, offset: u64, width: u64, operation: Operation, now: GlobalWord) -> bool {
+        let (first, cells) = (offset >> self.shift, width >> self.shift);
+        if self.first.is_null() {
+            return true;
+        }
+        for cell in first..first + cells {
+            // SAFETY: a page has a cell for each of its elements.
+            let cell = unsafe { &*self.first.add(cell as usize) };
+            if !cell.touch_plainly(operation, now, self.initialized) {
+                return false;
+            }
+        }
+        cells > 0
     }
 }
 
@@ -88,6 +120,19 @@ impl GlobalWord {
 }
 
 impl GlobalCell {
+    /// Enters an access if nobody but the same thread has touched the cell since the last barrier, as mostly nobody has, and
+    /// what it loads is written; says whether it did.
+    #[inline(always)]
+    fn touch_plainly(&self, operation: Operation, GlobalWord(now): GlobalWord, initialized: bool) -> bool {
+        let before = self.0.load(Relaxed);
+        let written = initialized || operation == Operation::Store || (before | before >> KINDS) & WRITES != 0;
+        if !written || before != 0 && (before ^ now) >> THREAD != 0 {
+            return false;
+        }
+        let after = before | now | 1 << operation as u64;
+        before == after || self.0.compare_exchange(before, after, Relaxed, Relaxed).is_ok()
+    }
+
     /// Enters an access; says whether it may be one end of a race or, unless the memory is `initialized`, a load of what
     /// nobody wrote.
     #[inline(always)]

@@ -19,7 +19,7 @@ pub(super) struct Order {
     first_interval: u32,
     interval: u32,
     /// For each thread and each lane of its warp, how many of that lane's meetings lie before whatever the thread does
-    /// next. A thread's own entry counts the meetings it took part in.
+    /// next. A thread's own entry counts the meetings it took part in. All are 0 until lanes have met in this interval.
     known: Vec<[u32; 32]>,
     /// Whether lanes have met in this interval.
     met: bool,
@@ -65,7 +65,7 @@ impl Order {
         Moment {
             turn: self.turn,
             interval: self.interval,
-            meetings: self.known[thread][thread % 32],
+            meetings: if self.met { self.known[thread][thread % 32] } else { 0 },
             thread: thread as u32,
         }
     }
