@@ -14,7 +14,8 @@ use std::sync::{Arc, Once};
 
 /// A stack, and the threads that run on it.
 struct Thread {
-    coroutine: Coroutine<(), (), Overflow, DefaultStack>,
+    /// In a box, so that a thread is soon put elsewhere.
+    coroutine: Box<Coroutine<(), (), Overflow, DefaultStack>>,
     /// Where the stack ends for them.
     end: usize,
 }
@@ -153,7 +154,7 @@ impl Runner {
                 }
             }
         });
-        Thread { coroutine, end }
+        Thread { coroutine: Box::new(coroutine), end }
     }
 
     /// Lets the lanes that wait for one another within a warp go on; false if none does.
@@ -297,7 +298,7 @@ impl Runner {
             return false;
         };
         let elsewhere = (0..context.lanes.len()).find_map(|other| match context.lanes[other].state {
-            State::Block(position) if position == at => None,
+            State::Block(position) if std::ptr::eq(position, at) || position == at => None,
             State::Block(position) => Some((other, Some(position))),
             _ => Some((other, None)),
         });

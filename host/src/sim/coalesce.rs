@@ -13,12 +13,7 @@ pub const LINE: u64 = 128;
 /// Distinct sectors and distinct lines of one request: `addresses` in bytes, of the active lanes alone. No access
 /// straddles a sector, since each is aligned to its width.
 pub fn sectors_and_lines(addresses: &[u64]) -> (u64, u64) {
-    let step = match <&[u64; 32]>::try_from(addresses) {
-        // All of a loop whose end is known is done at once.
-        Ok(whole_warp) => even_step(whole_warp),
-        Err(_) => even_step(addresses),
-    };
-    if let Some(step) = step {
+    if let Some(step) = even_step(addresses) {
         let (first, last) = (addresses[0], addresses[addresses.len() - 1]);
         // No unit between the first and the last is left out, unless each lane steps over a whole one.
         let units = |unit| match step.unsigned_abs() < unit {

@@ -31,7 +31,11 @@ pub(super) fn even_step(addresses: &[u64]) -> Option<i64> {
     let [first, second, ..] = *addresses else { return None };
     let step = second.wrapping_sub(first);
     // Not left early: so it is done on several addresses at a time.
-    let differ = addresses.windows(2).fold(0, |differ, pair| differ | (pair[1].wrapping_sub(pair[0]) ^ step));
+    let (mut differ, mut expected) = (0, first);
+    for address in addresses {
+        differ |= address ^ expected;
+        expected = expected.wrapping_add(step);
+    }
     (differ == 0).then_some(step.cast_signed())
 }
 
