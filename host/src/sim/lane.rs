@@ -563,7 +563,7 @@ impl Context {
                     }
                 }
                 if SANITIZE {
-                    self.sanitizer.look(&self.job, site, access, place);
+                    self.sanitizer.look_first(&self.job, access, place);
                 }
             }
         }

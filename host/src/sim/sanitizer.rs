@@ -123,9 +123,7 @@ impl Sanitizer {
         match self.look {
             Look::Away => None,
             Look::First => {
-                if self.suspects(job, access, address) {
-                    job.suspicious.store(true, Relaxed);
-                }
+                self.look_first(job, access, address);
                 None
             }
             Look::Second => self.examine(job, site, address),
@@ -141,12 +139,24 @@ impl Sanitizer {
         unsafe { cells.touch_plainly(address % PAGE, access.width() as u64, operation(access), self.global_word) }
     }
 
+    /// Looks for the first time at an access of the running thread.
+    #[inline(always)]
+    pub(super) fn look_first(&mut self, job: &Job, access: Access, address: u64) {
+        if self.suspects(job, access, address) {
+            job.suspicious.store(true, Relaxed);
+        }
+    }
+
     #[inline(always)]
     fn suspects(&mut self, job: &Job, access: Access, address: u64) -> bool {
         let (operation, width) = (operation(access), access.width() as u64);
         match access.space() {
             Space::Constant => false,
-            Space::Shared => self.shared_shadow.touch(address, width, operation, self.shared_word, &self.order),
+            Space::Shared => {
+                let (shadow, now) = (&mut self.shared_shadow, self.shared_word);
+                !shadow.touch_plainly(address, width, operation, now, &self.order)
+                    && shadow.touch(address, width, operation, now, &self.order)
+            }
             Space::Global => {
                 let (shadow, offset) = (job.shadows[Memory::number(address)].as_ref(), offset_of(address));
                 self.recent.put(address / PAGE, shadow.map_or(Cells::NONE, |shadow| shadow.cells(offset)));

@@ -190,6 +190,27 @@ impl SharedShadow {
         Self { shift: 2, cells: Vec::new() }
     }
 
+    /// Enters an access of `width` bytes at `offset` if it is plainly not suspicious; says whether it is not. If it may be,
+    /// some cells may know of it already, which makes no difference to [`SharedShadow::touch`].
+    #[inline(always)]
+    pub(super) fn touch_plainly(
+        &mut self,
+        offset: u64,
+        width: u64,
+        operation: Operation,
+        now: SharedWord,
+        order: &Order,
+    ) -> bool {
+        let (first, n) = ((offset >> self.shift) as usize, (width >> self.shift) as usize);
+        let Some(cells) = self.cells.get_mut(first..first + n) else { return false };
+        for cell in &mut *cells {
+            if !cell.touch_plainly(operation, now, order) {
+                return false;
+            }
+        }
+        !cells.is_empty()
+    }
+
     /// Enters an access of `width` bytes at `offset` by the thread that is at `now`; says whether it is suspicious.
     #[inline(never)]
     pub(super) fn touch(
@@ -258,7 +279,13 @@ impl SharedWord {
     /// Whether an access at this moment may be unordered with one by the thread at `now`.
     #[inline(always)]
     fn may_race(self, now: Self, order: &Order) -> bool {
-        self.interval() == now.interval() && self.thread() != now.thread() && self.may_race_in_warp(now, order)
+        self.is_of_another(now) && self.may_race_in_warp(now, order)
+    }
+
+    /// Whether another thread was there between the same barriers as the one at `now`.
+    #[inline(always)]
+    fn is_of_another(self, now: Self) -> bool {
+        self.interval() == now.interval() && self.thread() != now.thread()
     }
 
     #[inline(never)]
@@ -291,6 +318,19 @@ impl SharedWord {
 }
 
 impl SharedCell {
+    /// Enters an access if nobody but the same thread has touched the cell since the last barrier, and what it loads is
+    /// written; says whether it did.
+    #[inline(always)]
+    fn touch_plainly(&mut self, operation: Operation, now: SharedWord, order: &Order) -> bool {
+        let Self { load, store } = *self;
+        let written = operation != Operation::Load || store.interval() >= order.first_interval();
+        if !written || load.is_of_another(now) || store.is_of_another(now) {
+            return false;
+        }
+        *(if operation == Operation::Load { &mut self.load } else { &mut self.store }) = now;
+        true
+    }
+
     /// Enters an access; says whether it may be one end of a race, or a load of what nobody wrote.
     #[inline(always)]
     fn touch(&mut self, operation: Operation, now: SharedWord, order: &Order) -> bool {
