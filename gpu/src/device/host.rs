@@ -1,4 +1,4 @@
-//! The facade on the host: every call goes to the [`Machine`] of the lane that is running, which the simulator says.
+//! The facade on the host: every call goes to the lane that is running, which the simulator names, and to its [`Machine`].
 //!
 //! The crate knows nothing of the simulator: it stays `no_std` and below it.
 
@@ -156,28 +156,28 @@ pub struct Coordinates {
 /// `value`, a store reads it, an atomic addition replaces the addend by the old value.
 ///
 /// # Safety
-/// `lane` is running on the calling thread; `value` points to as many bytes as the access is wide, aligned to as many.
+/// `lane` is running on the calling thread; `value` points to as many bytes of its stack as the access is wide, aligned to
+/// as many.
 pub type CarryOut = unsafe fn(lane: *mut Lane, base: u64, index: u64, value: *mut u8, at: &'static Location<'static>);
 
 /// A function for every [`Access`], by kind and by width as a power of two, so that none of them asks what it is to do.
 pub type Accesses = [[CarryOut; Access::WIDTHS]; Access::KINDS];
 
 /// A lane that is running, as far as the facade knows it.
-#[derive(Clone, Copy)]
 pub struct Lane {
     /// Where it stands.
     pub coordinates: Coordinates,
     /// What carries out its accesses.
     pub accesses: &'static Accesses,
-    /// What does everything else.
-    pub machine: &'static dyn Machine,
+    /// What does everything else; it outlives the lane.
+    pub machine: *const dyn Machine,
 }
 
 /// Says which lane is running on the calling thread: it is valid until that lane calls the machine. Panics if none is.
 pub type Running = fn() -> *mut Lane;
 
 /// What runs kernels on the host. Every call is about the lane that is running on the calling thread.
-pub trait Machine: Sync {
+pub trait Machine {
     /// The lane's number in its warp.
     fn lane_id(&self) -> u32;
 
@@ -231,10 +231,11 @@ fn lane() -> *mut Lane {
     unsafe { (*RUNNING.load(Ordering::Acquire))() }
 }
 
+/// The running lane's machine, to be called at once.
 #[inline]
-fn machine() -> &'static dyn Machine {
-    // SAFETY: the lane is running, and the machine is read at once.
-    unsafe { (*lane()).machine }
+fn machine<'a>() -> &'a dyn Machine {
+    // SAFETY: the lane is running, and its machine outlives it.
+    unsafe { &*(*lane()).machine }
 }
 
 /// Has the machine carry out an access.

@@ -35,7 +35,7 @@ impl Runner {
     pub(super) fn new(job: Arc<Job>, pulse: Arc<Pulse>) -> Self {
         catch_messages();
         overflow::catch_faults();
-        let context = Box::into_raw(Box::new(Context::new(Arc::clone(&job), pulse)));
+        let context = Context::new(Arc::clone(&job), pulse);
         Context::enter(context);
         let threads = (0..job.plan.launch.block_threads()).map(|_| None).collect();
         Self { job, context, threads, idle: Vec::new() }
@@ -341,7 +341,7 @@ impl Drop for Runner {
         self.abandon();
         self.idle.drain(..).for_each(discard);
         Context::enter(std::ptr::null_mut());
-        // SAFETY: made by `Box::into_raw` in `new`; no lane is left that could use it.
+        // SAFETY: made by `Box::into_raw` in `Context::new`; no lane is left that could use it.
         drop(unsafe { Box::from_raw(self.context) });
     }
 }

@@ -18,7 +18,7 @@ use corosensei::Yielder;
 use gpu::device::host::{self, Access, Accesses, CarryOut, Coordinates, Machine, Number, Op, Running, Space};
 use gpu::suite::{Buffer, Counts, Operation};
 use rustc_hash::FxHashMap;
-use std::cell::Cell;
+use std::cell::{Cell, UnsafeCell};
 use std::ops::Range;
 use std::panic::Location;
 use std::ptr;
@@ -179,8 +179,8 @@ impl Region {
     }
 }
 
-/// A block, and what is counted of all the blocks that ran here. The running lane comes first: a pointer to it is one to
-/// all of them.
+/// A block, and what is counted of all the blocks that ran here. What the facade knows of the running lane comes first, so
+/// that a pointer to it is one to the whole.
 #[repr(C)]
 pub(super) struct Context {
     running: host::Lane,
@@ -224,7 +224,8 @@ pub(super) struct Context {
 }
 
 impl Context {
-    pub(super) fn new(job: Arc<Job>, pulse: Arc<Pulse>) -> Self {
+    /// A context in a box of its own, which its lanes and the scheduler share.
+    pub(super) fn new(job: Arc<Job>, pulse: Arc<Pulse>) -> *mut Self {
         install();
         let threads = job.plan.launch.block_threads() as usize;
         let lanes = (0..threads).map(|thread| Lane {
@@ -234,7 +235,7 @@ impl Context {
             calls: 0,
             loops: Loops::default(),
         });
-        Self {
+        let context = Box::into_raw(Box::new(Self {
             lanes: lanes.collect(),
             pulse,
             current: 0,
@@ -253,7 +254,7 @@ impl Context {
                     Look::First => &SEEN,
                     Look::Second => &EXAMINED,
                 },
-                machine: &Simulator,
+                machine: ptr::null::<Simulator>(),
             },
             turn: 0,
             requests: Requests::default(),
@@ -271,7 +272,10 @@ impl Context {
             at_barrier: false,
             stopped: false,
             job,
-        }
+        }));
+        // SAFETY: it was just made.
+        unsafe { (*context).running.machine = context.cast::<Simulator>() };
+        context
     }
 
     /// Makes this block the one that kernels on this thread run in.
@@ -798,12 +802,20 @@ const PAUSE: u64 = 1 << 12;
 /// Calls between two signs of life.
 const SIGN_OF_LIFE: u64 = 1 << 12;
 
-/// The machine of every kernel in this process: the lane that runs on the calling thread.
-struct Simulator;
+/// The machine that a block's lanes run on: the block itself. Only a lane that runs has a reference to it, and the scheduler
+/// holds none into the block meanwhile.
+#[repr(transparent)]
+struct Simulator(UnsafeCell<Context>);
 
 fn install() {
     static ONCE: Once = Once::new();
-    static RUNNING: Running = || current().cast();
+    static RUNNING: Running = || {
+        let context = CURRENT.get();
+        if context.is_null() {
+            nobody_runs();
+        }
+        context.cast()
+    };
     ONCE.call_once(|| host::install(&RUNNING));
 }
 
@@ -816,7 +828,7 @@ unsafe fn carry_out<const KIND: usize, const LOG_WIDTH: usize, const SANITIZE: b
     at: &'static Location<'static>,
 ) {
     let access = const { Access::new(KIND, LOG_WIDTH) };
-    // SAFETY: the running lane is the first field of the context; the scheduler holds no reference while a lane runs.
+    // SAFETY: the running lane is the first field of its context, which nobody else refers to.
     let block = unsafe { &mut *lane.cast::<Context>() };
     if !block.access_expected::<SANITIZE>(access, base, index, value, at) {
         // SAFETY: as for this function.
@@ -824,28 +836,32 @@ unsafe fn carry_out<const KIND: usize, const LOG_WIDTH: usize, const SANITIZE: b
     }
     block.left -= 1;
     if block.left == 0 {
-        ring(at);
+        // SAFETY: the borrow of the block has ended.
+        unsafe { ring(lane, at) };
     }
 }
 
 /// The same for an access that does not go as most do, under any look.
 #[inline(never)]
 unsafe fn carry_out_unexpected<const KIND: usize, const LOG_WIDTH: usize>(
-    _: *mut host::Lane,
+    lane: *mut host::Lane,
     base: u64,
     index: u64,
     value: *mut u8,
     at: &'static Location<'static>,
 ) {
     let access = const { Access::new(KIND, LOG_WIDTH) };
-    step(Some(at), |block| block.access(access, base, index, value, at));
+    // SAFETY: the running lane is the first field of its context, which is all of its machine.
+    let simulator = unsafe { &*lane.cast::<Simulator>() };
+    simulator.step(Some(at), |block| block.access(access, base, index, value, at));
 }
 
 /// It is time to show a sign of life.
 #[cold]
 #[inline(never)]
-fn ring(at: &'static Location<'static>) {
-    step(Some(at), Context::ring);
+unsafe fn ring(lane: *mut host::Lane, at: &'static Location<'static>) {
+    // SAFETY: as in `carry_out_unexpected`.
+    unsafe { &*lane.cast::<Simulator>() }.step(Some(at), Context::ring);
 }
 
 macro_rules! accesses { ($carry_out:ident $(, $sanitize:literal)?) => {{
@@ -865,16 +881,6 @@ macro_rules! accesses { ($carry_out:ident $(, $sanitize:literal)?) => {{
 static UNSEEN: Accesses = accesses!(carry_out, false);
 static SEEN: Accesses = accesses!(carry_out, true);
 static EXAMINED: Accesses = accesses!(carry_out_unexpected);
-
-/// The block that runs on this thread.
-#[inline]
-fn current() -> *mut Context {
-    let context = CURRENT.get();
-    if context.is_null() {
-        nobody_runs();
-    }
-    context
-}
 
 #[cold]
 #[inline(never)]
@@ -911,47 +917,49 @@ unsafe fn stop(context: *mut Context, reason: Stop, at: Option<&'static Location
     }
 }
 
-/// Runs a step of the running lane, which stands at `at`, on the current block.
-#[inline(always)]
-fn step<T>(at: Option<&'static Location<'static>>, step: impl FnOnce(&mut Context) -> Result<T, Stop>) -> T {
-    let context = current();
-    // SAFETY: the scheduler holds no reference while a lane runs.
-    let block = unsafe { &mut *context };
-    let result = if overflow::stack_pointer() < block.stack_end { Err(stack_overflow()) } else { step(block) };
-    match result {
-        Ok(value) => value,
-        // SAFETY: the step's borrow has ended.
-        Err(reason) => unsafe { stop(context, reason, at) },
-    }
-}
-
-/// Puts the running lane to rest in `state`, until the scheduler makes it ready again.
-fn rest(state: State, value: u32, at: &'static Location<'static>) -> u32 {
-    step(Some(at), |block| {
-        block.call()?;
-        match state {
-            State::Block(_) => block.at_barrier = true,
-            _ => block.rested = true,
+impl Simulator {
+    /// Runs a step of the running lane, which stands at `at`, on the current block.
+    #[inline(always)]
+    fn step<T>(&self, at: Option<&'static Location<'static>>, step: impl FnOnce(&mut Context) -> Result<T, Stop>) -> T {
+        let context = self.0.get();
+        // SAFETY: nobody else refers to the block while a lane runs.
+        let block = unsafe { &mut *context };
+        let result = if overflow::stack_pointer() < block.stack_end { Err(stack_overflow()) } else { step(block) };
+        match result {
+            Ok(value) => value,
+            // SAFETY: the step's borrow has ended.
+            Err(reason) => unsafe { stop(context, reason, at) },
         }
-        let lane = &mut block.lanes[block.current];
-        lane.value = value;
-        lane.state = state;
-        std::mem::swap(&mut block.loops, &mut lane.loops);
-        Ok(())
-    });
-    let context = current();
-    // SAFETY: no reference into the block is held across the switch.
-    unsafe {
-        suspend(context);
-        (&(*context).lanes)[(*context).current].value
+    }
+
+    /// Puts the running lane to rest in `state`, until the scheduler makes it ready again.
+    fn rest(&self, state: State, value: u32, at: &'static Location<'static>) -> u32 {
+        self.step(Some(at), |block| {
+            block.call()?;
+            match state {
+                State::Block(_) => block.at_barrier = true,
+                _ => block.rested = true,
+            }
+            let lane = &mut block.lanes[block.current];
+            lane.value = value;
+            lane.state = state;
+            std::mem::swap(&mut block.loops, &mut lane.loops);
+            Ok(())
+        });
+        let context = self.0.get();
+        // SAFETY: no reference into the block is held across the switch.
+        unsafe {
+            suspend(context);
+            (&(*context).lanes)[(*context).current].value
+        }
     }
 }
 
 impl Machine for Simulator {
     #[inline]
     fn lane_id(&self) -> u32 {
-        // SAFETY: as above.
-        unsafe { (*current()).current as u32 % 32 }
+        // SAFETY: as in `step`.
+        unsafe { (*self.0.get()).current as u32 % 32 }
     }
 
     fn advance(&self, space: Space, base: u64, bytes: u64) -> u64 {
@@ -964,14 +972,14 @@ impl Machine for Simulator {
     }
 
     fn shared_array(&self, name: &'static str, bytes: usize, at: &'static Location<'static>) -> u32 {
-        step(Some(at), |block| {
+        self.step(Some(at), |block| {
             block.call()?;
             block.shared.array(name, bytes).map_err(|detail| Stop::new(Kind::SharedMemory, detail))
         })
     }
 
     fn constant_array(&self, name: &'static str, bytes: usize, at: &'static Location<'static>) -> u64 {
-        step(Some(at), |block| {
+        self.step(Some(at), |block| {
             block.call()?;
             let of = |buffer: &Buffer| buffer.constant && buffer.name == name && buffer.bytes() == bytes as u64;
             match block.job.plan.buffers.iter().position(of) {
@@ -982,26 +990,26 @@ impl Machine for Simulator {
     }
 
     fn dynamic_shared(&self) -> u32 {
-        step(None, |block| {
+        self.step(None, |block| {
             block.call()?;
             Ok(block.shared.dynamic())
         })
     }
 
     fn sync_threads(&self, at: &'static Location<'static>) {
-        rest(State::Block(at), 0, at);
+        self.rest(State::Block(at), 0, at);
     }
 
     fn sync_warp(&self, mask: u32, at: &'static Location<'static>) {
-        rest(State::Warp { mask, at, source: None }, 0, at);
+        self.rest(State::Warp { mask, at, source: None }, 0, at);
     }
 
     fn exchange(&self, mask: u32, value: u32, source: u32, at: &'static Location<'static>) -> u32 {
-        rest(State::Warp { mask, at, source: Some(source) }, value, at)
+        self.rest(State::Warp { mask, at, source: Some(source) }, value, at)
     }
 
     fn loop_enter(&self, at: &'static Location<'static>) {
-        step(Some(at), |block| {
+        self.step(Some(at), |block| {
             block.loops.enter(at);
             block.call()
         });
@@ -1009,29 +1017,29 @@ impl Machine for Simulator {
 
     #[inline]
     fn loop_next(&self) {
-        // SAFETY: the scheduler holds no reference while a lane runs; the borrow ends with this statement.
-        let at = unsafe { (&*current()).loops.innermost.at };
-        let pause = step(at, |block| {
+        // SAFETY: as in `step`; the borrow ends with this statement.
+        let at = unsafe { (&*self.0.get()).loops.innermost.at };
+        let pause = self.step(at, |block| {
             block.loops.next();
             block.call()?;
             Ok(block.loops.outer.len() == 1 && block.loops.innermost.number % PAUSE == 0)
         });
         if let (true, Some(at)) = (pause, at) {
             // SAFETY: as above.
-            let path = unsafe { (*current()).loops.path };
-            rest(State::Loop(path), 0, at);
+            let path = unsafe { (*self.0.get()).loops.path };
+            self.rest(State::Loop(path), 0, at);
         }
     }
 
     fn loop_exit(&self) {
-        step(None, |block| {
+        self.step(None, |block| {
             block.loops.exit();
             Ok(())
         });
     }
 
     fn clock(&self) -> u64 {
-        step(None, |block| {
+        self.step(None, |block| {
             block.call()?;
             Ok(block.own_calls())
         })
