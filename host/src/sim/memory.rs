@@ -3,6 +3,7 @@
 //! An address is a buffer and an offset in it, so that an index far outside cannot land in another buffer unseen, and a
 //! report is the same bytes on every run. Blocks run on several threads: every access is a relaxed atomic of its width.
 
+use super::spare;
 use gpu::suite::{Before, Buffer, POISON, Plan};
 use std::marker::PhantomData;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering::Relaxed};
@@ -253,9 +254,16 @@ fn fill(buffer: &Buffer, number: u64) -> Page {
     let elements = (PAGE / size).min(buffer.len - first);
     let blank = if let Before::Zero = buffer.before { 0 } else { POISON };
     // Whole 16-byte cells.
-    let mut words = vec![u64::from_ne_bytes([blank; 8]); (elements * size).div_ceil(16) as usize * 2];
+    let mut words = spare::take((elements * size).div_ceil(16) as usize * 2, u64::from_ne_bytes([blank; 8]));
     if let Before::Filled(fill) = &buffer.before {
         fill.lay(first..first + elements, &mut words);
     }
     words.into_iter().map(AtomicU64::new).collect()
+}
+
+impl Drop for Memory {
+    fn drop(&mut self) {
+        let pages = self.buffers.iter_mut().flat_map(|buffer| &mut buffer.pages).filter_map(OnceLock::take);
+        pages.for_each(|page| spare::keep(page.into_iter().map(AtomicU64::into_inner).collect()));
+    }
 }

@@ -3,6 +3,7 @@
 
 use super::order::{Moment, Order};
 use crate::sim::memory::PAGE;
+use crate::sim::spare;
 use gpu::suite::{Before, Buffer, Operation};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -44,13 +45,20 @@ impl Shadow {
 
     /// The cells of the page that `offset` lies in.
     fn page(&self, offset: u64) -> &[GlobalCell] {
-        let cells = PAGE >> self.shift;
-        self.pages[(offset / PAGE) as usize].get_or_init(|| (0..cells).map(|_| GlobalCell::default()).collect())
+        let page = &self.pages[(offset / PAGE) as usize];
+        page.get_or_init(|| spare::take(PAGE as usize >> self.shift, 0).into_iter().map(GlobalCell::new).collect())
     }
 
     /// The same, to be kept.
     pub(super) fn cells(&self, offset: u64) -> Cells {
         Cells { first: self.page(offset).as_ptr(), shift: self.shift, initialized: self.initialized }
+    }
+}
+
+impl Drop for Shadow {
+    fn drop(&mut self) {
+        let pages = self.pages.iter_mut().filter_map(OnceLock::take);
+        pages.for_each(|page| spare::keep(page.into_iter().map(|cell| cell.0.into_inner()).collect()));
     }
 }
 
@@ -89,7 +97,6 @@ impl Cells {
 
 /// Who touched an element of a buffer: the turn of the block (from 1; a word of 0 stands for nobody), the low bits of the
 /// interval between barriers, the thread, what was done up to the last barrier, and what since.
-#[derive(Default)]
 struct GlobalCell(AtomicU64);
 
 /// A moment, in the places that it has in a [`GlobalCell`].
@@ -120,6 +127,10 @@ impl GlobalWord {
 }
 
 impl GlobalCell {
+    fn new(word: u64) -> Self {
+        Self(AtomicU64::new(word))
+    }
+
     /// Enters an access if nobody but the same thread has touched the cell since the last barrier, as mostly nobody has, and
     /// what it loads is written; says whether it did.
     #[inline(always)]

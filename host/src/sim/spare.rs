@@ -1,0 +1,45 @@
+//! Memory of simulations that have ended, for those to come: to get it from the system anew takes longer than to fill it.
+
+use super::memory::PAGE;
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard};
+
+/// How many words are kept at most: 256 MiB.
+const MOST: usize = 256 << 17;
+
+/// What is kept, by the number of words.
+#[derive(Default)]
+struct Spare {
+    by_len: BTreeMap<usize, Vec<Vec<u64>>>,
+    words: usize,
+}
+
+static SPARE: Mutex<Spare> = Mutex::new(Spare { by_len: BTreeMap::new(), words: 0 });
+
+fn spare() -> MutexGuard<'static, Spare> {
+    SPARE.lock().expect("no panic under this lock")
+}
+
+/// So many words, each of which is `word`.
+pub(super) fn take(len: usize, word: u64) -> Vec<u64> {
+    let mut spare = spare();
+    let kept = spare.by_len.get_mut(&len).and_then(Vec::pop);
+    spare.words -= kept.as_ref().map_or(0, Vec::len);
+    drop(spare);
+    match kept {
+        Some(mut words) => {
+            words.fill(word);
+            words
+        }
+        None => vec![word; len],
+    }
+}
+
+/// Keeps words that are not needed any more, if there is room: those of whole pages, which others will need too.
+pub(super) fn keep(words: Vec<u64>) {
+    let mut spare = spare();
+    if words.len() as u64 >= PAGE / 8 && spare.words + words.len() <= MOST {
+        spare.words += words.len();
+        spare.by_len.entry(words.len()).or_default().push(words);
+    }
+}
