@@ -43,3 +43,22 @@ pub(super) fn keep(words: Vec<u64>) {
         spare.by_len.entry(words.len()).or_default().push(words);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_kept_is_handed_out_again_with_nothing_left_in_it() {
+        // A length that no page has.
+        let len = PAGE as usize + 1;
+        let words = take(len, 1);
+        assert_eq!(words, vec![1; len]);
+        let place = words.as_ptr();
+        keep(words);
+        let words = take(len, 2);
+        assert_eq!((words.as_ptr(), &words), (place, &vec![2; len]));
+        let others = take(len, 3);
+        assert_ne!(others.as_ptr(), place, "it is handed out once");
+    }
+}
