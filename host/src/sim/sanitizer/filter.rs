@@ -355,3 +355,89 @@ impl SharedCell {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use gpu::suite::noise;
+
+    const THREADS: usize = 64;
+
+    /// Numbers below others, one after another.
+    fn random(seed: u64) -> impl FnMut(u64) -> u64 {
+        let mut drawn = 1000 * seed;
+        move |below| {
+            drawn += 1;
+            noise(drawn) as u64 % below
+        }
+    }
+
+    /// Has threads meet, or pass a barrier, now and then.
+    fn go_on(order: &mut Order, random: &mut impl FnMut(u64) -> u64) {
+        match random(20) {
+            0 => order.pass_barrier(),
+            1 => order.meet(32 * random(2) as usize, [u32::MAX, 0xFF, 0xF0F0][random(3) as usize]),
+            _ => {}
+        }
+    }
+
+    /// An access to 64 bytes: offset, width and operation.
+    fn access(least: u64, random: &mut impl FnMut(u64) -> u64) -> (u64, u64, Operation) {
+        let width = least << random(3);
+        let operation = [Operation::Load, Operation::Load, Operation::Store][random(3) as usize];
+        (width * random(64 / width), width, operation)
+    }
+
+    #[test]
+    fn entered_plainly_or_not_the_same_accesses_to_shared_memory_are_suspicious() {
+        let (mut plain, mut suspicious) = (0, 0);
+        for seed in 0..500 {
+            let (mut order, mut random) = (Order::new(THREADS), random(seed));
+            order.begin(0);
+            let (mut short, mut long) = (SharedShadow::new(), SharedShadow::new());
+            for step in 0..40 {
+                go_on(&mut order, &mut random);
+                // Narrow accesses make narrow cells, which stay.
+                let least = if step < 10 || seed % 2 == 0 { 4 } else { 1 };
+                let ((offset, width, operation), thread) =
+                    (access(least, &mut random), random(THREADS as u64) as usize);
+                let now = SharedWord::new(order.now(thread));
+                let entered = short.touch_plainly(offset, width, operation, now, &order);
+                let found = !entered && short.touch(offset, width, operation, now, &order);
+                assert_eq!(found, long.touch(offset, width, operation, now, &order), "seed {seed}");
+                plain += u32::from(entered);
+                suspicious += u32::from(found);
+            }
+        }
+        assert!(plain > 500 && suspicious > 500, "{plain} plain, {suspicious} suspicious");
+    }
+
+    #[test]
+    fn entered_plainly_or_not_the_same_accesses_to_global_memory_are_suspicious() {
+        let (mut plain, mut suspicious) = (0, 0);
+        for seed in 0..500 {
+            let (mut order, mut random) = (Order::new(THREADS), random(seed));
+            let buffer = match seed % 2 {
+                0 => Buffer::input("buffer", 16, noise),
+                _ => Buffer::output("buffer", 16, noise),
+            };
+            let buffer = buffer.expect("a small buffer");
+            let (short, long) = (Shadow::new(&buffer), Shadow::new(&buffer));
+            for step in 0..40 {
+                go_on(&mut order, &mut random);
+                if step % 10 == 0 {
+                    order.begin(random(3));
+                }
+                let ((offset, width, operation), thread) = (access(2, &mut random), random(THREADS as u64) as usize);
+                let now = GlobalWord::new(order.now(thread));
+                // SAFETY: the access lies in the first page, and is aligned.
+                let entered = unsafe { short.cells(offset).touch_plainly(offset, width, operation, now) };
+                let found = !entered && short.touch(offset, width, operation, now);
+                assert_eq!(found, long.touch(offset, width, operation, now), "seed {seed}");
+                plain += u32::from(entered);
+                suspicious += u32::from(found);
+            }
+        }
+        assert!(plain > 500 && suspicious > 500, "{plain} plain, {suspicious} suspicious");
+    }
+}
