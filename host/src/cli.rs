@@ -22,6 +22,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::collections::BTreeMap;
 use std::process::ExitCode;
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 /// Something asked for that makes no sense: exit status 2, and nothing was run.
@@ -678,7 +679,7 @@ fn predict(matches: &ArgMatches) -> Result<bool> {
     let mut measured = Measured::default();
     for file in matches.get_many::<String>("measured").into_iter().flatten() {
         let text = std::fs::read_to_string(file).with_context(|| format!("--measured {file}")).map_err(Usage)?;
-        measured.add(&text).map_err(|reason| Usage(anyhow::anyhow!("--measured {file}: {reason}")))?;
+        measured.add(&text, &chip).map_err(|reason| Usage(anyhow::anyhow!("--measured {file}: {reason}")))?;
     }
     let mut runs = runs_on_gpu(matches, Sizes::Large, chip.sm_count)?;
     if let Some(files) = matches.get_many::<String>("measured") {
@@ -695,20 +696,32 @@ fn predict(matches: &ArgMatches) -> Result<bool> {
         }
     }
     let exports = Exports::open(matches)?;
-    let effort = Effort {
-        threads: matches.get_one::<u32>("threads").map_or(Effort::default().threads, |threads| *threads as usize),
-        ..Effort::default()
-    };
+    let threads = matches.get_one::<u32>("threads").map_or(Effort::default().threads, |threads| *threads as usize);
+    let workers = threads.min(runs.len()).max(1);
+    let effort = Effort { threads: threads / workers, ..Effort::default() };
     let progress = Progress::new(runs.len() as u64);
-    let mut rows = Vec::new();
-    for run in &runs {
-        progress.at(run, 0, 0);
-        rows.push(measured.row(run, &chip, model::predict(run, &chip, effort)));
-        progress.next();
-        if let Some(json) = &exports.json {
-            json.update(&(serde_json::to_string_pretty(&predictions(&chip, &rows))? + "\n"))?;
+    let next = AtomicUsize::new(0);
+    let rows = Mutex::new(vec![None; runs.len()]);
+    let work = || -> Result<()> {
+        loop {
+            let place = next.fetch_add(1, Relaxed);
+            let Some(run) = runs.get(place) else { return Ok(()) };
+            progress.at(run, 0, 0);
+            let row = measured.row(run, &chip, model::predict(run, &chip, effort));
+            progress.next();
+            let mut rows = rows.lock().expect("no panic under this lock");
+            rows[place] = Some(row);
+            if let Some(json) = &exports.json {
+                let rows: Vec<_> = rows.iter().flatten().cloned().collect();
+                json.update(&(serde_json::to_string_pretty(&predictions(&chip, &rows))? + "\n"))?;
+            }
         }
-    }
+    };
+    std::thread::scope(|scope| {
+        let workers: Vec<_> = (0..workers).map(|_| scope.spawn(&work)).collect();
+        workers.into_iter().try_for_each(|worker| worker.join().expect("a worker does not panic"))
+    })?;
+    let rows: Vec<_> = rows.into_inner().expect("no panic under this lock").into_iter().flatten().collect();
     progress.finish();
     let object = predictions(&chip, &rows);
     exports.write(&object, || report::prediction_markdown(&chip.name, &rows), || report::prediction_table(&rows))?;

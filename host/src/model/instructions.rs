@@ -43,12 +43,15 @@ struct Run {
     looped: bool,
     /// How often each line accesses memory or waits, and the instructions that lead there.
     lines: BTreeMap<u32, (usize, usize)>,
-    /// Lines that load.
-    loading: BTreeSet<u32>,
+    /// Its loads by line.
+    loads: BTreeMap<u32, usize>,
     /// Whether a register rises by a constant in it, and whether it stores to global memory.
     counts: bool,
     stores: bool,
 }
+
+/// By the line of the loop's head, and by the barriers before.
+type Runs = BTreeMap<(Option<usize>, usize), Run>;
 
 impl Run {
     /// What is `leading` leads to an access or a wait of `line`.
@@ -67,21 +70,22 @@ impl Instructions {
         let body = body.split_once("\n}").map_or(body, |(body, _)| body);
         let mut brought = BTreeSet::new();
         // What a loop carries around reaches its head in the second round.
-        let (mut runs, mut dependent) = Default::default();
+        let (mut runs, mut dependent) = (Runs::new(), BTreeSet::new());
         for _ in 0..2 {
             (runs, dependent) = scan(body, &mut brought);
         }
         let mut lines = BTreeMap::<u32, (usize, Line)>::new();
         for run in runs.values() {
+            let alone = run.looped && run.counts && !run.stores && run.loads.len() == 1;
             for (&line, &(count, instructions)) in &run.lines {
-                let alone = run.looped && run.counts && !run.stores && run.loading.len() == 1;
-                let again = match count {
+                let loads = run.loads.get(&line).copied().unwrap_or(0);
+                let again = match loads {
                     1 if alone => UNROLLED,
                     UNROLLED if alone => DEEPER,
                     _ => 1,
                 };
                 let here = Line {
-                    in_flight: (again * count).min(MOST),
+                    in_flight: (again * loads).clamp(1, MOST),
                     dependent: dependent.contains(&line),
                     instructions: instructions as f64 / count as f64,
                 };
@@ -102,10 +106,10 @@ impl Instructions {
     }
 }
 
-/// The runs of a kernel, by loop and by the barriers before, and the lines of those loads whose address comes from a register
+/// The runs of a kernel, and the lines of those loads whose address comes from a register
 /// in `brought`, to which every register is added that a load reaches.
-fn scan<'a>(body: &'a str, brought: &mut BTreeSet<&'a str>) -> (BTreeMap<(Option<usize>, usize), Run>, BTreeSet<u32>) {
-    let (mut runs, mut dependent) = (BTreeMap::<_, Run>::new(), BTreeSet::new());
+fn scan<'a>(body: &'a str, brought: &mut BTreeSet<&'a str>) -> (Runs, BTreeSet<u32>) {
+    let (mut runs, mut dependent) = (Runs::new(), BTreeSet::new());
     // Instructions of each loop that lead to nothing yet.
     let mut leading = BTreeMap::<Option<usize>, usize>::new();
     let (mut line, mut barriers) = (0, 0);
@@ -126,7 +130,7 @@ fn scan<'a>(body: &'a str, brought: &mut BTreeSet<&'a str>) -> (BTreeMap<(Option
         *leading += count(opcode, operands);
         if LOADS.iter().any(|load| opcode.starts_with(load)) {
             run.reach(line, leading);
-            run.loading.insert(line);
+            *run.loads.entry(line).or_default() += 1;
             let (to, address) = operands.split_once('[').unwrap_or((operands, ""));
             if registers(address).any(|register| brought.contains(register)) {
                 dependent.insert(line);
@@ -172,7 +176,7 @@ fn count(opcode: &str, operands: &str) -> usize {
         "cvta" => 0,
         "mov" if !operands.contains("tid.") && !operands.contains("ctaid.") => 0,
         "div" | "rem" => DIVISION,
-        directive if directive.is_empty() || directive.starts_with(['/', '{', '}']) => 0,
+        directive if directive.is_empty() || directive.starts_with(['/', '(', ')', '{', '}']) => 0,
         _ => 1,
     }
 }

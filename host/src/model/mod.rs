@@ -28,8 +28,21 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::sync::{Arc, Mutex};
 
-/// The families whose measured times the constants were fitted to; on all others they were only tried.
-pub const FITTED_ON: [&str; 6] = ["copy", "strided", "dtype", "constant", "transpose", "gather"];
+/// The families whose measured figures the constants were fitted to, with microbenchmarks; on all others they were only tried.
+pub const FITTED_ON: [&str; 12] = [
+    "copy",
+    "strided",
+    "dtype",
+    "constant",
+    "transpose",
+    "transpose_tiles",
+    "transpose_types",
+    "gather",
+    "embedding",
+    "matrix",
+    "batched",
+    "padding",
+];
 
 /// What moved through the memory system of the whole launch. Not whole numbers where a part of it was replayed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]

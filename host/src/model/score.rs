@@ -3,7 +3,7 @@
 use super::{Chip, FITTED_ON, Prediction};
 use crate::cases::Run;
 use crate::profile::Profile;
-use crate::record::{LaunchRecord, Report, param};
+use crate::record::{LaunchRecord, Machine, Report, param};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -52,14 +52,32 @@ fn params(run: &Run) -> BTreeMap<String, serde_json::Value> {
     run.case.values.iter().map(|(name, value)| ((*name).to_owned(), param(*value))).collect()
 }
 
+/// Whether a machine can be the chip.
+fn is_of(machine: &Machine, chip: &Chip) -> Result<(), String> {
+    if machine.sm_count == chip.sm_count && machine.l2_bytes.is_none_or(|bytes| bytes == chip.l2_bytes) {
+        return Ok(());
+    }
+    Err(format!(
+        "it was measured on {} ({} multiprocessors, {} bytes of L2), and the chip is {} ({}, {}): name the one that was \
+         measured with --chip",
+        machine.name,
+        machine.sm_count,
+        machine.l2_bytes.map_or("unknown".to_owned(), |bytes| bytes.to_string()),
+        chip.name,
+        chip.sm_count,
+        chip.l2_bytes
+    ))
+}
+
 impl Measured {
-    /// Adds what `bench --json` or `profile --json` wrote.
+    /// Adds what `bench --json` or `profile --json` wrote of `chip`.
     ///
     /// # Errors
-    /// If `text` is neither, or was not measured on a GPU.
-    pub fn add(&mut self, text: &str) -> Result<(), String> {
+    /// If `text` is neither, or was not measured on a GPU, or on one with another number of multiprocessors or another L2.
+    pub fn add(&mut self, text: &str, chip: &Chip) -> Result<(), String> {
         let report = match serde_json::from_str::<Profile>(text) {
             Ok(profile) => {
+                is_of(&profile.machine, chip)?;
                 for record in profile.results {
                     let key = key(&record.kernel, &record.params, &record.launch);
                     self.0.entry(key).or_default().1.extend(record.counters);
@@ -72,6 +90,7 @@ impl Measured {
         if report.machine.kind != "gpu" {
             return Err("it was simulated, and nothing in it was measured: give what a GPU was measured by".to_owned());
         }
+        is_of(&report.machine, chip)?;
         for record in report.results {
             if let (Some(launch), Some(timed)) = (&record.launch, &record.timed) {
                 self.0.entry(key(&record.kernel, &record.params, launch)).or_default().0 = Some(timed.median_ms);
@@ -186,8 +205,10 @@ pub struct Score {
     /// Pairs of kernels of one family on one case whose measured times differ by more than 5 %, and how many of them are
     /// predicted in their order.
     pub order: Option<[usize; 2]>,
-    /// Passes of global loads through the L1.
+    /// Passes of global loads through the L1, of kernels that hardly store.
     pub l1: Option<Errors>,
+    /// The same of all others, where the counter has passes that stores cause, too.
+    pub l1_beside_stores: Option<Errors>,
     /// Sectors read from the L2, of launches whose buffers are at least four times as large.
     pub l2: Option<Errors>,
     /// Sectors read from memory, of the same launches.
@@ -201,19 +222,29 @@ impl Score {
             let rows = rows.iter().filter(move |row| FITTED_ON.contains(&row.family.as_str()) == fitted);
             Errors::of(rows.filter_map(Row::error_of_time), 0.30)
         };
-        let traffic = |which: usize, small_too: bool, bound| {
-            let rows = rows.iter().filter(|row| row.large || small_too);
-            Errors::of(rows.filter_map(|row| row.errors_of_traffic()[which]), bound)
+        let large = |which: usize| {
+            let rows = rows.iter().filter(|row| row.large);
+            Errors::of(rows.filter_map(|row| row.errors_of_traffic()[which]), 0.10)
+        };
+        let l1 = |storing: bool| {
+            let rows = rows.iter().filter(|row| row.prediction.as_ref().is_some_and(stores) == storing);
+            Errors::of(rows.filter_map(|row| row.errors_of_traffic()[0]), 0.05)
         };
         Self {
             fitted: times(true),
             others: times(false),
             order: order(rows),
-            l1: traffic(0, true, 0.05),
-            l2: traffic(1, false, 0.10),
-            dram: traffic(2, false, 0.10),
+            l1: l1(false),
+            l1_beside_stores: l1(true),
+            l2: large(1),
+            dram: large(2),
         }
     }
+}
+
+/// Whether it stores more than a hundredth of what it loads.
+fn stores(prediction: &Prediction) -> bool {
+    prediction.traffic.l2_writes > prediction.traffic.l1_wavefronts / 100.0
 }
 
 /// Kernels that differ by less are as fast as each other.
@@ -239,7 +270,8 @@ impl fmt::Display for Score {
         let parts = [
             (format!("time, families fitted to ({})", FITTED_ON.join(", ")), self.fitted),
             ("time, all others".to_owned(), self.others),
-            ("wavefronts of global loads".to_owned(), self.l1),
+            ("wavefronts of global loads, kernels that hardly store".to_owned(), self.l1),
+            ("wavefronts of global loads, all others".to_owned(), self.l1_beside_stores),
             ("sectors read from the L2, buffers of at least four".to_owned(), self.l2),
             ("sectors read from memory, likewise".to_owned(), self.dram),
         ];
@@ -291,6 +323,7 @@ mod tests {
         assert_eq!(score.fitted, None);
         assert_eq!(score.order, Some([2, 2]), "a and b are as fast as each other");
         assert_eq!(score.l1.map(|errors| errors.worst), Some(0.0), "the tags pass more often than the data");
+        assert_eq!(score.l1_beside_stores, None, "none stores");
         assert_eq!(score.l2.map(|errors| errors.worst), Some(1.0), "none was predicted");
         assert_eq!(score.dram.map(|errors| errors.within), Some(0));
         let wrong = Score::of(&[row("a", 2.0, 1.0), row("b", 1.0, 2.0)]);
@@ -300,6 +333,7 @@ mod tests {
     #[test]
     fn what_was_not_measured_is_refused() {
         let mut measured = Measured::default();
-        assert!(measured.add("{}").expect_err("no report").contains("not what `bench --json`"));
+        let h200 = Chip::load("h200").expect("is built in");
+        assert!(measured.add("{}", &h200).expect_err("no report").contains("not what `bench --json`"));
     }
 }
