@@ -718,7 +718,7 @@ fn predict(matches: &ArgMatches) -> Result<bool> {
         }
     };
     std::thread::scope(|scope| {
-        let workers: Vec<_> = (0..workers).map(|_| scope.spawn(&work)).collect();
+        let workers: Vec<_> = (0..workers).map(|_| scope.spawn(work)).collect();
         workers.into_iter().try_for_each(|worker| worker.join().expect("a worker does not panic"))
     })?;
     let rows: Vec<_> = rows.into_inner().expect("no panic under this lock").into_iter().flatten().collect();

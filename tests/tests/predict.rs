@@ -238,6 +238,9 @@ fn what_was_not_measured_is_no_measurement() {
     write(folder, "bench.json", &bench);
     let asked = [&["--chip", "h200", "--measured", "bench.json"], &TINY[..]].concat();
     refused(folder, &asked, &["--measured bench.json", "the 1 runs asked for on NVIDIA H200", "name the chip"]);
+    let of_another =
+        ["--measured bench.json", "NVIDIA H200 (132 multiprocessors", "NVIDIA A100-SXM4-80GB (108", "--chip"];
+    refused(folder, &["--chip", "a100-80", "--measured", "bench.json"], &of_another);
 }
 
 #[test]

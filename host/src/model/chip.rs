@@ -212,8 +212,6 @@ pub(super) struct Constants {
     /// The share of lines that memory needs more time for, and how many cycles more.
     pub(super) late_share: f64,
     pub(super) late: f64,
-    /// Cycles of the issue slots that a wait takes with its instruction.
-    pub(super) wait_issue: f64,
     /// Cycles for a shuffle or a meeting of a warp, and for a barrier of a block.
     pub(super) shuffle: f64,
     pub(super) barrier: f64,
@@ -263,7 +261,6 @@ impl Constants {
             spread: 0.15,
             late_share,
             late,
-            wait_issue: 1.0,
             shuffle: 24.0,
             barrier: 30.0,
             block_start: 400.0,

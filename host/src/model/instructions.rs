@@ -35,6 +35,9 @@ const MOST: usize = 16;
 /// Instructions that a division takes: there is none in hardware.
 const DIVISION: usize = 20;
 
+/// Instructions that could be issued while a barrier or a shuffle is: lanes are exchanged a warp a cycle.
+const WAIT: usize = 4;
+
 /// Instructions of one loop, those of loops within it excepted, or of none, between two barriers. Branches that skip some of
 /// them do not end it: ptxas makes predicates of them.
 #[derive(Default)]
@@ -74,8 +77,10 @@ impl Instructions {
         for _ in 0..2 {
             (runs, dependent) = scan(body, &mut brought);
         }
-        let mut lines = BTreeMap::<u32, (usize, Line)>::new();
-        for run in runs.values() {
+        let mut lines = BTreeMap::<u32, Line>::new();
+        // By line and loop, how often it accesses or waits, and after how many instructions in all.
+        let mut reached = BTreeMap::<(u32, Option<usize>), (usize, usize)>::new();
+        for (&(head, _), run) in &runs {
             let alone = run.looped && run.counts && !run.stores && run.loads.len() == 1;
             for (&line, &(count, instructions)) in &run.lines {
                 let loads = run.loads.get(&line).copied().unwrap_or(0);
@@ -84,20 +89,20 @@ impl Instructions {
                     UNROLLED if alone => DEEPER,
                     _ => 1,
                 };
-                let here = Line {
-                    in_flight: (again * loads).clamp(1, MOST),
-                    dependent: dependent.contains(&line),
-                    instructions: instructions as f64 / count as f64,
-                };
-                // What is left over of an unrolled loop does not matter.
-                let known = lines.entry(line).or_insert((count, here));
-                if count > known.0 {
-                    *known = (count, here);
-                }
-                known.1.in_flight = known.1.in_flight.max(here.in_flight);
+                let known = lines.entry(line).or_insert(UNKNOWN);
+                known.in_flight = known.in_flight.max(again * loads).min(MOST);
+                known.dependent = dependent.contains(&line);
+                let sum = reached.entry((line, head)).or_default();
+                *sum = (sum.0 + count, sum.1 + instructions);
             }
         }
-        Self(lines.into_iter().map(|(number, (_, line))| (number, line)).collect())
+        // What is left over of an unrolled loop does not matter.
+        for (number, line) in &mut lines {
+            let loops = reached.range((*number, None)..=(*number, Some(usize::MAX)));
+            let (count, instructions) = loops.map(|(_, sum)| *sum).max_by_key(|sum| sum.0).unwrap_or((1, 1));
+            line.instructions = instructions as f64 / count as f64;
+        }
+        Self(lines)
     }
 
     /// The line of this position.
@@ -176,6 +181,9 @@ fn count(opcode: &str, operands: &str) -> usize {
         "cvta" => 0,
         "mov" if !operands.contains("tid.") && !operands.contains("ctaid.") => 0,
         "div" | "rem" => DIVISION,
+        // Nothing is left of a meeting of a whole warp.
+        "bar" if opcode.starts_with("bar.warp") => 0,
+        "bar" | "shfl" => 1 + WAIT,
         directive if directive.is_empty() || directive.starts_with(['/', '(', ')', '{', '}']) => 0,
         _ => 1,
     }

@@ -260,8 +260,7 @@ impl Machine {
         let to_next = self.constants.instruction * next.map_or(0.0, |at| self.instructions.at(at).instructions);
         let sm = &mut self.sms[block.sm];
         let issued = now.max(sm.issue_free);
-        let waits = if request.what == What::Wait { self.constants.wait_issue } else { 0.0 };
-        let issue = self.constants.issue * line.instructions + waits;
+        let issue = self.constants.issue * line.instructions;
         sm.issue_free = issued + issue;
         sm.issue_cycles += issue;
         if request.what == What::Wait {

@@ -7,7 +7,7 @@
 //! What is known of the L1 comes from 300 patterns counted on an H200. A request passes the tags as often as the fullest of
 //! their four banks has lines, and the data as often as the banks of shared memory would have it; where lines are missing,
 //! those of each pass through the tags pass the data by themselves. Where many warps miss at once, scattered requests take
-//! up to half as many passes again: that is not modelled.
+//! up to half as many passes again, and so do loads where stores meet them: that is not modelled.
 
 mod cache;
 pub mod chip;
