@@ -257,7 +257,7 @@ fn predictions_are_the_same_bytes_on_every_run_and_any_number_of_threads() {
 #[test]
 fn a_part_that_is_replayed_goes_on_alike_on_any_number_of_threads() {
     let h200 = chip("h200");
-    let run = run(&h200, "strided_read", &[elements(1 << 21), ("stride", Value::Count(2))]);
+    let run = run(&h200, "strided_read", &[elements(1 << 22), ("stride", Value::Count(2))]);
     let with = |threads| model::predict(&run, &h200, Effort { lines: 1 << 16, threads }).expect("a prediction");
     let once = with(1);
     assert!(once.replayed < 0.5, "{once:?}");
