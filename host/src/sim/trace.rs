@@ -134,9 +134,16 @@ impl Trace {
         self.push(warp as u16, what, site.at(), [wavefronts, missing, tags]);
     }
 
-    /// Adds that a warp, or the whole block, waited.
+    /// Adds that a warp, or the whole block, waited: unless nothing more is kept of it.
     pub(super) fn wait(&mut self, warp: u16, at: &'static Location<'static>) {
-        self.push(warp, What::Wait, at, [0; 3]);
+        let goes_on = |touched: &u32| *touched < self.limit;
+        let kept = match warp {
+            WHOLE_BLOCK => self.touched.is_empty() || self.touched.iter().any(goes_on),
+            warp => self.touched.get(usize::from(warp)).is_none_or(goes_on),
+        };
+        if kept {
+            self.push(warp, What::Wait, at, [0; 3]);
+        }
     }
 
     fn push(&mut self, warp: u16, what: What, at: &'static Location<'static>, passes: [u64; 3]) {
@@ -289,12 +296,15 @@ mod tests {
         }
         trace.add(0, &lines);
         trace.add(0, &line);
+        trace.wait(0, line.site.at());
         trace.wait(1, line.site.at());
+        trace.wait(WHOLE_BLOCK, line.site.at());
         // A request and its line make two.
         let kept = |warp| trace.requests.iter().filter(move |request| request.warp == warp).map(|request| request.what);
         let loaded = What::Load { past_l1: false };
-        assert_eq!(kept(1).collect::<Vec<_>>(), [loaded, loaded, What::Wait], "waits are kept in any case");
+        assert_eq!(kept(1).collect::<Vec<_>>(), [loaded, loaded], "nobody waits who asks for nothing more");
         assert_eq!(kept(0).collect::<Vec<_>>(), [loaded], "each warp has a limit of its own");
+        assert_eq!(kept(WHOLE_BLOCK).count(), 0, "no warp goes on");
         assert_eq!((trace.left_out, trace.lines.len()), (4, 2 + 32));
         let next = trace.take();
         assert_eq!((next.left_out, trace.left_out, trace.requests.len()), (4, 0, 0), "the next block begins anew");
