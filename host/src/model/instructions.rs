@@ -111,8 +111,8 @@ impl Instructions {
     }
 }
 
-/// The runs of a kernel, and the lines of those loads whose address comes from a register
-/// in `brought`, to which every register is added that a load reaches.
+/// The runs of a kernel, and the lines of those loads whose address comes from a register in `brought`, to which every register
+/// is added that a load reaches.
 fn scan<'a>(body: &'a str, brought: &mut BTreeSet<&'a str>) -> (Runs, BTreeSet<u32>) {
     let (mut runs, mut dependent) = (Runs::new(), BTreeSet::new());
     // Instructions of each loop that lead to nothing yet.

@@ -4,7 +4,7 @@
 //! The simulator says what the warps ask for, in order; [`machine`](self) replays it on the chip's multiprocessors, with a
 //! sectored cache for each L1 and for the L2. A launch that is long is replayed in part, and goes on as it went.
 //!
-//! What is known of the L1 comes from 300 patterns counted on an H200. A request passes the tags as often as the fullest of
+//! What is known of the L1 comes from patterns counted on an H200. A request passes the tags as often as the fullest of
 //! their four banks has lines, and the data as often as the banks of shared memory would have it; where lines are missing,
 //! those of each pass through the tags pass the data by themselves. Where many warps miss at once, scattered requests take
 //! up to half as many passes again, and so do loads where stores meet them: that is not modelled.
@@ -192,13 +192,13 @@ pub fn predict(run: &Run, chip: &Chip, effort: Effort) -> Result<Prediction, Str
     // Of a wave whose requests touch many lines at least so much that each warp comes some way.
     let some_way = wave * (DEPTH * warps * lines / requests).min(lines);
     // And some waves, unless that is much too much.
-    let some_waves = Some(SOME_WAVES * wave * lines).filter(|lines| *lines <= SOME_WAVES * effort.lines);
-    let budget = effort.lines.max(some_way.min(DEEPER * effort.lines)).max(some_waves.unwrap_or(0));
+    let some_waves = if wave * lines <= effort.lines { SOME_WAVES * wave * lines } else { 0 };
+    let budget = effort.lines.max(some_way.min(DEEPER * effort.lines)).max(some_waves);
     // A few more, so that some are waiting when the last of the effort is spent.
     let max_blocks = total.min((budget / lines).max(1) + wave);
     let instructions = Instructions::of_kernel(Ptx::embedded().text(), run.kernel.name);
     let mut machine = Machine::new(chip, instructions, total, blocks_per_sm, l1_bytes, budget);
-    let in_part = total * lines > budget;
+    let in_part = total > budget / lines;
     if in_part {
         machine.soil_l2();
     }
