@@ -206,6 +206,14 @@ unsafe fn null_pointer(dst: GlobalMut<f32>) {
 }
 
 #[test]
+#[should_panic(expected = "without a machine")]
+fn a_load_where_no_lane_runs_panics() {
+    let buffer = Global::<f32>::from_word(1 << 45);
+    // SAFETY: it is not carried out.
+    unsafe { buffer.load(0) };
+}
+
+#[test]
 fn a_pointer_that_is_no_buffer_is_reported() {
     let plan = Buffer::output("dst", 1, |_| 0.0f32).map(|dst| Plan::new(launch([1; 3], [1; 3])).buffer(dst));
     let finding = expect((null_pointer::KERNEL, plan), Kind::OutOfBounds, [Some("null"), None], 0, 0);

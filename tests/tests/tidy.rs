@@ -41,7 +41,10 @@ fn packages() -> Vec<serde_json::Value> {
 fn gpu_is_no_std_and_depends_on_nothing_of_ours_but_its_macros() {
     let library = std::fs::read_to_string(root().join("gpu/src/lib.rs")).expect("gpu/src/lib.rs");
     assert!(library.lines().any(|line| line == "#![no_std]"), "gpu/src/lib.rs does not say #![no_std]");
-    assert_eq!(mentions(&files("gpu/src", ".rs"), &["extern crate std", "use std::", " std::"]), [""; 0]);
+    // The facade on the host alone takes it, for the thread-local that names the running lane.
+    let outside: Vec<_> =
+        files("gpu/src", ".rs").into_iter().filter(|(path, _)| !path.ends_with("gpu/src/device/host.rs")).collect();
+    assert_eq!(mentions(&outside, &["extern crate std", "use std::", " std::"]), [""; 0]);
     let packages = packages();
     let gpu = packages.iter().find(|package| package["name"] == "busload-gpu").expect("the package busload-gpu");
     let dependencies = gpu["dependencies"].as_array().expect("dependencies");

@@ -1,11 +1,14 @@
 //! The facade on the host: every call goes to the lane that is running, which the simulator names, and to its [`Machine`].
 //!
-//! The crate knows nothing of the simulator: it stays `no_std` and below it.
+//! The crate knows nothing of the simulator, and stays below it. Here alone it takes `std`, for one thread-local.
+
+extern crate std;
 
 use super::{Cache, Global, GlobalMut, Value};
+use core::cell::Cell;
 use core::mem::MaybeUninit;
 use core::panic::Location;
-use core::sync::atomic::{AtomicPtr, Ordering};
+use core::ptr::NonNull;
 
 /// A state space of memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -170,11 +173,8 @@ pub struct Lane {
     /// What carries out its accesses.
     pub accesses: &'static Accesses,
     /// What does everything else; it outlives the lane.
-    pub machine: *const dyn Machine,
+    pub machine: Option<NonNull<dyn Machine>>,
 }
-
-/// Says which lane is running on the calling thread: it is valid until that lane calls the machine. Panics if none is.
-pub type Running = fn() -> *mut Lane;
 
 /// What runs kernels on the host. Every call is about the lane that is running on the calling thread.
 pub trait Machine {
@@ -215,27 +215,46 @@ pub trait Machine {
     fn clock(&self) -> u64;
 }
 
-static RUNNING: AtomicPtr<Running> = AtomicPtr::new((&raw const NO_MACHINE).cast_mut());
+std::thread_local! {
+    /// The lane that is running on this thread; never null.
+    static LANE: Cell<*mut Lane> = const { Cell::new((&raw const NOBODY.0).cast_mut()) };
+}
 
-static NO_MACHINE: Running =
-    || panic!("a kernel was called without a machine to run it: launch it through the simulator");
+/// Stands where no lane is running.
+struct Nobody(Lane);
 
-/// Makes the lanes that `running` names those that kernels run as, from now on, in the whole process.
-pub fn install(running: &'static Running) {
-    RUNNING.store(core::ptr::from_ref(running).cast_mut(), Ordering::Release);
+// SAFETY: it has no machine, and nobody writes it.
+unsafe impl Sync for Nobody {}
+
+static NOBODY: Nobody = Nobody(Lane {
+    coordinates: Coordinates { thread_idx: [0; 3], block_idx: [0; 3], block_dim: [0; 3], grid_dim: [0; 3] },
+    accesses: &[[|_, _, _, _, _| no_machine(); Access::WIDTHS]; Access::KINDS],
+    machine: None,
+});
+
+#[cold]
+fn no_machine() -> ! {
+    panic!("a kernel was called without a machine to run it: launch it through the simulator")
+}
+
+/// Makes `lane` the one that kernels run as on the calling thread, or none.
+///
+/// # Safety
+/// The lane is valid until another takes its place, and nobody refers to it while a kernel runs.
+pub unsafe fn run_as(lane: Option<NonNull<Lane>>) {
+    LANE.set(lane.map_or((&raw const NOBODY.0).cast_mut(), NonNull::as_ptr));
 }
 
 #[inline(always)]
 fn lane() -> *mut Lane {
-    // SAFETY: the pointer is always that of a reference that lives for ever.
-    unsafe { (*RUNNING.load(Ordering::Acquire))() }
+    LANE.get()
 }
 
 /// The running lane's machine, to be called at once.
 #[inline]
 fn machine<'a>() -> &'a dyn Machine {
-    // SAFETY: the lane is running, and its machine outlives it.
-    unsafe { &*(*lane()).machine }
+    // SAFETY: the lane is valid, and its machine outlives it.
+    unsafe { (*lane()).machine.unwrap_or_else(|| no_machine()).as_ref() }
 }
 
 /// Has the machine carry out an access.
@@ -502,7 +521,7 @@ pub struct Kernel {
     /// Runs it for the current lane.
     ///
     /// # Safety
-    /// A machine is installed and a lane is running; the words are the parameters, in order.
+    /// A lane is running; the words are the parameters, in order.
     pub entry: unsafe fn(&[u64]),
 }
 
@@ -532,14 +551,11 @@ macro_rules! __entry {
                 parameters: &[$((stringify!($parameter), <$ty as $crate::device::host::Parameter>::KIND)),*],
                 constants: &[$((stringify!($constant), size_of::<$array>() as u64)),*],
                 entry: |words| {
-                    let mut words = words.iter().copied();
+                    let [$($parameter),*] = *words else {
+                        panic!(concat!("`", stringify!($name), "` takes other parameters than it was given"))
+                    };
                     // SAFETY: the caller of `entry` passes the parameters' words.
-                    unsafe {
-                        super::$name($(<$ty as $crate::device::host::Parameter>::from_word(
-                            words.next().expect(stringify!($parameter)),
-                        )),*)
-                    }
-                    let _ = words;
+                    unsafe { super::$name($(<$ty as $crate::device::host::Parameter>::from_word($parameter)),*) }
                 },
             };
         }

@@ -1,7 +1,7 @@
 //! What a kernel may use, under the names of CUDA and `cuda_std`.
 //!
 //! Three implementations stand behind it: `nvptx` (rustc's own back end: intrinsics and inline PTX), `nvvm`
-//! (rust-cuda: `cuda_std` and inline PTX) and `host` (calls into the [`host::Machine`] that the simulator installs).
+//! (rust-cuda: `cuda_std` and inline PTX) and `host` (calls into the simulator's [`host::Machine`]).
 //! This is the only place that asks which machine it is built for, and on a GPU it costs nothing: a load is one
 //! instruction of its state space and width.
 //!

@@ -36,7 +36,8 @@ impl Runner {
         catch_messages();
         overflow::catch_faults();
         let context = Context::new(Arc::clone(&job), pulse);
-        Context::enter(context);
+        // SAFETY: valid until `drop` puts none in its place.
+        unsafe { Context::enter(context) };
         let threads = (0..job.plan.launch.block_threads()).map(|_| None).collect();
         Self { job, context, threads, idle: Vec::new() }
     }
@@ -141,8 +142,8 @@ impl Runner {
             // SAFETY: the scheduler holds no reference while a lane runs.
             unsafe { (*context).yielder = yielder };
             loop {
-                // SAFETY: the job outlives the runner, which outlives its coroutines; the machine is installed, a lane is
-                // selected, and no reference into the context is held while it runs.
+                // SAFETY: the job outlives the runner, which outlives its coroutines; a lane is selected, and no reference
+                // into the context is held while it runs.
                 let next = unsafe {
                     ((*job).kernel.entry)(&(*job).words);
                     (*context).end_lane()
@@ -340,7 +341,8 @@ impl Drop for Runner {
     fn drop(&mut self) {
         self.abandon();
         self.idle.drain(..).for_each(discard);
-        Context::enter(std::ptr::null_mut());
+        // SAFETY: null.
+        unsafe { Context::enter(std::ptr::null_mut()) };
         // SAFETY: made by `Box::into_raw` in `Context::new`; no lane is left that could use it.
         drop(unsafe { Box::from_raw(self.context) });
     }
@@ -357,7 +359,7 @@ fn catch_messages() {
     ONCE.call_once(|| {
         let before = std::panic::take_hook();
         std::panic::set_hook(Box::new(move |info| {
-            if Context::is_running() {
+            if overflow::is_on_stack() {
                 let position = info.location().map(|at| Position {
                     file: Box::leak(at.file().to_owned().into_boxed_str()),
                     line: at.line(),

@@ -15,20 +15,15 @@ use super::shared::{self, SharedMemory};
 use super::trace::{Trace, WHOLE_BLOCK};
 use super::{Job, Pulse, Transactions, coalesce};
 use corosensei::Yielder;
-use gpu::device::host::{self, Access, Accesses, CarryOut, Coordinates, Machine, Number, Op, Running, Space};
+use gpu::device::host::{self, Access, Accesses, CarryOut, Coordinates, Machine, Number, Op, Space};
 use gpu::suite::{Buffer, Counts, Operation};
 use rustc_hash::FxHashMap;
-use std::cell::{Cell, UnsafeCell};
+use std::cell::UnsafeCell;
 use std::ops::Range;
 use std::panic::Location;
-use std::ptr;
+use std::ptr::{self, NonNull};
+use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
-use std::sync::{Arc, Once};
-
-thread_local! {
-    /// The block that runs on this thread.
-    static CURRENT: Cell<*mut Context> = const { Cell::new(ptr::null_mut()) };
-}
 
 /// What a lane waits for.
 #[derive(Clone, Copy)]
@@ -226,7 +221,6 @@ pub(super) struct Context {
 impl Context {
     /// A context in a box of its own, which its lanes and the scheduler share.
     pub(super) fn new(job: Arc<Job>, pulse: Arc<Pulse>) -> *mut Self {
-        install();
         let threads = job.plan.launch.block_threads() as usize;
         let lanes = (0..threads).map(|thread| Lane {
             state: State::Done,
@@ -254,7 +248,7 @@ impl Context {
                     Look::First => &SEEN,
                     Look::Second => &EXAMINED,
                 },
-                machine: ptr::null::<Simulator>(),
+                machine: None,
             },
             turn: 0,
             requests: Requests::default(),
@@ -274,21 +268,17 @@ impl Context {
             job,
         }));
         // SAFETY: it was just made.
-        unsafe { (*context).running.machine = context.cast::<Simulator>() };
+        unsafe { (*context).running.machine = NonNull::new(context.cast::<Simulator>()).map(|machine| machine as _) };
         context
     }
 
-    /// Makes this block the one that kernels on this thread run in.
-    pub(super) fn enter(context: *mut Self) {
-        CURRENT.set(context);
-    }
-
-    /// Whether a lane is running on this thread.
-    pub(super) fn is_running() -> bool {
-        let context = CURRENT.get();
-        // SAFETY: null, or the block that this thread runs, which nobody has borrowed while a panic is reported.
-        let Some(context) = (unsafe { context.as_ref() }) else { return false };
-        context.pulse.thread.load(Relaxed) != 0
+    /// Makes this block the one that kernels on this thread run in, or none if it is null.
+    ///
+    /// # Safety
+    /// It is valid until another takes its place.
+    pub(super) unsafe fn enter(context: *mut Self) {
+        // SAFETY: the lane comes first in its block; while a kernel runs, nobody refers to the block.
+        unsafe { host::run_as(NonNull::new(context.cast())) };
     }
 
     /// Bytes of shared memory that a block has.
@@ -807,18 +797,6 @@ const SIGN_OF_LIFE: u64 = 1 << 12;
 #[repr(transparent)]
 struct Simulator(UnsafeCell<Context>);
 
-fn install() {
-    static ONCE: Once = Once::new();
-    static RUNNING: Running = || {
-        let context = CURRENT.get();
-        if context.is_null() {
-            nobody_runs();
-        }
-        context.cast()
-    };
-    ONCE.call_once(|| host::install(&RUNNING));
-}
-
 /// Carries out an access of the kind and width that are its parameters, under the sanitizer's first look or none.
 unsafe fn carry_out<const KIND: usize, const LOG_WIDTH: usize, const SANITIZE: bool>(
     lane: *mut host::Lane,
@@ -881,12 +859,6 @@ macro_rules! accesses { ($carry_out:ident $(, $sanitize:literal)?) => {{
 static UNSEEN: Accesses = accesses!(carry_out, false);
 static SEEN: Accesses = accesses!(carry_out, true);
 static EXAMINED: Accesses = accesses!(carry_out_unexpected);
-
-#[cold]
-#[inline(never)]
-fn nobody_runs() -> ! {
-    panic!("a kernel was called outside the simulator")
-}
 
 /// Lets the scheduler run until the lane may go on.
 ///

@@ -41,6 +41,11 @@ pub(super) fn on_stack<T>(stack: CoroutineTrapHandler<Overflow>, resume: impl Fn
     result
 }
 
+/// Whether a coroutine runs on the calling thread.
+pub(super) fn is_on_stack() -> bool {
+    RUNNING.get().is_some()
+}
+
 /// About where the caller's stack ends.
 #[inline(always)]
 pub(super) fn stack_pointer() -> usize {
