@@ -75,7 +75,8 @@ impl Runner {
 
     /// Runs the lanes of a warp until each has ended or waits for the block, and counts what they asked for.
     fn run_warp(&mut self, warp: usize) {
-        self.context().rested = false;
+        let lanes = self.lanes(warp);
+        self.context().begin_warp(lanes);
         loop {
             let mut lanes = self.lanes(warp);
             while let Some(thread) = self.context().find_ready(lanes) {

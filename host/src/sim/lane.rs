@@ -48,7 +48,7 @@ pub(super) struct Lane {
     /// The value it brings to a shuffle, and then the one it takes away.
     pub(super) value: u32,
     thread_idx: [u32; 3],
-    /// Calls it made before the run it is in.
+    /// Calls it has made, less those since the last sign of life.
     calls: u64,
     /// Where it is in its loops, while it rests.
     loops: Loops,
@@ -183,12 +183,8 @@ pub(super) struct Context {
     pub(super) pulse: Arc<Pulse>,
     pub(super) lanes: Vec<Lane>,
     pub(super) current: usize,
-    /// Calls of all lanes when it is time to show a sign of life, or to see that the lane does not end; and how many are
-    /// left until then.
-    alarm: u64,
+    /// How many calls are left to the running lane until it is time to show a sign of life, or to see that it does not end.
     left: u64,
-    /// How many calls there had been when the running lane was last resumed.
-    resumed: u64,
     /// Where the running lane is in its loops.
     loops: Loops,
     /// How manieth block of the run this is.
@@ -210,6 +206,8 @@ pub(super) struct Context {
     pub(super) yielder: *const Yielder<(), ()>,
     /// Where the running lane's stack ends.
     pub(super) stack_end: usize,
+    /// Where the threads of the running warp end.
+    warp_end: usize,
     /// Whether a lane of the running warp has come to rest anywhere but at the block's barrier.
     pub(super) rested: bool,
     /// Whether a thread of the block has come to rest at its barrier.
@@ -233,9 +231,7 @@ impl Context {
             lanes: lanes.collect(),
             pulse,
             current: 0,
-            alarm: 0,
             left: 0,
-            resumed: 0,
             loops: Loops::default(),
             running: host::Lane {
                 coordinates: Coordinates {
@@ -251,7 +247,7 @@ impl Context {
                 machine: None,
             },
             turn: 0,
-            requests: Requests::default(),
+            requests: Requests::new(),
             recent: Recent::new(ptr::null()),
             shared: SharedMemory::new(job.plan.launch.shared_bytes),
             sanitizer: Sanitizer::new(job.look, threads),
@@ -262,6 +258,7 @@ impl Context {
             findings: Vec::new(),
             yielder: ptr::null(),
             stack_end: 0,
+            warp_end: 0,
             rested: false,
             at_barrier: false,
             stopped: false,
@@ -321,53 +318,55 @@ impl Context {
         threads.find(|&thread| matches!(self.lanes[thread].state, State::Fresh | State::Ready))
     }
 
+    /// The warp of these threads is the one that runs.
+    pub(super) fn begin_warp(&mut self, threads: Range<usize>) {
+        self.warp_end = threads.end;
+        self.rested = false;
+    }
+
     /// Makes `thread` the one that runs.
-    #[inline(always)]
     pub(super) fn select(&mut self, thread: usize) {
-        self.current = thread;
-        self.resumed = self.calls();
-        (self.alarm, self.left) = (self.resumed + SIGN_OF_LIFE, SIGN_OF_LIFE);
-        self.requests.select(thread % 32);
-        if self.sanitizer.is_looking() {
-            self.sanitizer.select(thread);
-        }
-        self.pulse.calls.store(self.resumed, Relaxed);
-        self.pulse.thread.store(thread as u64 + 1, Relaxed);
+        self.begin_lane(thread);
         let lane = &mut self.lanes[thread];
-        self.running.coordinates.thread_idx = lane.thread_idx;
         // One that begins is in no loop, and whoever ran before has left its own: it has ended, or taken them to its rest.
         if let State::Ready = lane.state {
             std::mem::swap(&mut self.loops, &mut lane.loops);
+            self.requests.resume();
         }
+        self.pulse.show();
+    }
+
+    /// Makes `thread` the one that runs, from its first call on.
+    #[inline(always)]
+    fn begin_lane(&mut self, thread: usize) {
+        self.current = thread;
+        self.left = SIGN_OF_LIFE;
+        self.requests.begin(thread % 32);
+        if self.sanitizer.is_looking() {
+            self.sanitizer.select(thread);
+        }
+        self.pulse.thread.store(thread as u64 + 1, Relaxed);
+        self.running.coordinates.thread_idx = self.lanes[thread].thread_idx;
     }
 
     /// No thread runs any more.
     pub(super) fn deselect(&mut self) {
-        self.lanes[self.current].calls += self.calls() - self.resumed;
-        self.resumed = self.calls();
-        self.pulse.calls.store(self.resumed, Relaxed);
+        self.lanes[self.current].calls = self.calls();
         self.pulse.thread.store(0, Relaxed);
     }
 
-    /// Calls of all lanes so far.
-    #[inline(always)]
-    fn calls(&self) -> u64 {
-        self.alarm - self.left
-    }
-
     /// Calls of the running lane so far.
-    fn own_calls(&self) -> u64 {
-        self.lanes[self.current].calls + self.calls() - self.resumed
+    fn calls(&self) -> u64 {
+        self.lanes[self.current].calls + SIGN_OF_LIFE - self.left
     }
 
     /// The running lane has ended: goes on with the next one of its warp, if that has not begun.
     pub(super) fn end_lane(&mut self) -> bool {
         self.lanes[self.current].state = State::Done;
         let next = self.current + 1;
-        let begins = |lane: &Lane| matches!(lane.state, State::Fresh);
-        let goes_on = !next.is_multiple_of(32) && self.lanes.get(next).is_some_and(begins);
+        let goes_on = next < self.warp_end && matches!(self.lanes[next].state, State::Fresh);
         if goes_on {
-            self.select(next);
+            self.begin_lane(next);
         }
         goes_on
     }
@@ -497,10 +496,10 @@ impl Context {
 
     #[cold]
     fn ring(&mut self) -> Result<(), Stop> {
-        self.pulse.calls.store(self.alarm, Relaxed);
-        self.alarm += SIGN_OF_LIFE;
+        self.pulse.show();
+        self.lanes[self.current].calls = self.calls();
         self.left = SIGN_OF_LIFE;
-        if self.own_calls() > self.job.limits.calls {
+        if self.calls() > self.job.limits.calls {
             let detail = format!("a thread has made more than {} accesses and loop steps", self.job.limits.calls);
             return Err(Stop::new(Kind::NonTerminating, detail));
         }
@@ -916,6 +915,7 @@ impl Simulator {
             lane.value = value;
             lane.state = state;
             std::mem::swap(&mut block.loops, &mut lane.loops);
+            block.requests.rest();
             Ok(())
         });
         let context = self.0.get();
@@ -1013,7 +1013,7 @@ impl Machine for Simulator {
     fn clock(&self) -> u64 {
         self.step(None, |block| {
             block.call()?;
-            Ok(block.own_calls())
+            Ok(block.calls())
         })
     }
 }

@@ -235,14 +235,21 @@ impl Observed {
 #[derive(Default)]
 #[repr(align(128))]
 struct Pulse {
-    /// Calls of its lanes so far.
-    calls: AtomicU64,
+    /// Signs of life so far.
+    signs: AtomicU64,
     /// The block it runs.
     block: AtomicU64,
     /// The thread it runs, from 1; 0 while none runs.
     thread: AtomicU64,
     /// The last access.
     at: AtomicPtr<Location<'static>>,
+}
+
+impl Pulse {
+    /// Shows a sign of life.
+    fn show(&self) {
+        self.signs.store(self.signs.load(Relaxed) + 1, Relaxed);
+    }
 }
 
 /// Lets what depends on the order of blocks happen in it.
@@ -475,23 +482,23 @@ fn gather(job: Arc<Job>, parts: Vec<Part>) -> Outcome {
 
 /// Looks whether the workers' lanes still make calls.
 struct Watch {
-    last: Vec<(u64, Instant)>,
+    /// What each worker showed last, and since when: signs of life, block and thread.
+    last: Vec<([u64; 3], Instant)>,
 }
 
 impl Watch {
     fn new(job: &Job) -> Self {
-        Self { last: vec![(0, Instant::now()); job.pulse.len()] }
+        Self { last: vec![([0; 3], Instant::now()); job.pulse.len()] }
     }
 
     /// A thread that has been running for too long without a call; that of the lowest block, if there are several.
     fn look(&mut self, job: &Job) -> Option<Finding> {
-        let silent = job.pulse.iter().zip(&mut self.last).filter_map(|(pulse, (calls, since))| {
-            let now = pulse.calls.load(Relaxed);
-            let thread = pulse.thread.load(Relaxed);
-            if now != *calls || thread == 0 {
-                (*calls, *since) = (now, Instant::now());
+        let silent = job.pulse.iter().zip(&mut self.last).filter_map(|(pulse, (last, since))| {
+            let now @ [_, block, thread] = [&pulse.signs, &pulse.block, &pulse.thread].map(|shown| shown.load(Relaxed));
+            if now != *last || thread == 0 {
+                (*last, *since) = (now, Instant::now());
             }
-            (since.elapsed() > job.limits.silence).then(|| (pulse.block.load(Relaxed), thread as u32 - 1, pulse))
+            (since.elapsed() > job.limits.silence).then(|| (block, thread as u32 - 1, pulse))
         });
         let (block, thread, pulse) = silent.min_by_key(|(block, ..)| *block)?;
         // SAFETY: null, or a position of the program, which lives for ever.

@@ -73,7 +73,6 @@ pub(super) struct Request {
 ///
 /// Lanes run one after another, mostly through the same accesses in the same order, so each lane looks first where its
 /// last access says the next one stands, and only then by site and path.
-#[derive(Default)]
 pub(super) struct Requests {
     requests: Vec<Request>,
     by_key: FxHashMap<(Site, u64), usize>,
@@ -81,18 +80,33 @@ pub(super) struct Requests {
     lane: usize,
     bit: u32,
     next: usize,
-    /// Where the next accesses of the other lanes are.
-    others: [usize; 32],
+    /// Where the next accesses of the lanes that rest are expected.
+    resting: [usize; 32],
 }
 
 /// A lane came by an access twice in one iteration.
 pub(super) struct OpenGrouping;
 
 impl Requests {
-    /// Makes `lane` the one that runs.
-    pub(super) fn select(&mut self, lane: usize) {
-        self.others[self.lane % 32] = self.next;
-        (self.lane, self.bit, self.next) = (lane, 1 << lane, self.others[lane]);
+    pub(super) fn new() -> Self {
+        let (requests, by_key) = Default::default();
+        Self { requests, by_key, lane: 0, bit: 1, next: 0, resting: [0; 32] }
+    }
+
+    /// Makes `lane` the one that runs, from the first access on.
+    #[inline(always)]
+    pub(super) fn begin(&mut self, lane: usize) {
+        (self.lane, self.bit, self.next) = (lane, 1 << lane, 0);
+    }
+
+    /// The lane that runs comes to rest.
+    pub(super) fn rest(&mut self) {
+        self.resting[self.lane] = self.next;
+    }
+
+    /// The lane that runs goes on from where it came to rest.
+    pub(super) fn resume(&mut self) {
+        self.next = self.resting[self.lane];
     }
 
     /// Adds an access of the running lane to the request that is expected next; does nothing and returns false if it
@@ -147,7 +161,7 @@ impl Requests {
         self.requests.clear();
         self.by_key.clear();
         self.next = 0;
-        self.others = [0; 32];
+        self.resting = [0; 32];
     }
 }
 

@@ -212,9 +212,9 @@ mod tests {
     /// A load of `width` bytes from global memory by a whole warp, each lane from the element that `index` names.
     fn load(width: u64, index: impl Fn(u64) -> u64) -> Request {
         let site = Site::new(Location::caller(), Access::new(0, width.trailing_zeros() as usize));
-        let mut requests = Requests::default();
+        let mut requests = Requests::new();
         for lane in 0..32 {
-            requests.select(lane);
+            requests.begin(lane);
             assert!(requests.add(site, 0, width * index(lane as u64)).is_ok(), "a lane loads once");
         }
         requests.take().pop().expect("one request")
