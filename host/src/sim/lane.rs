@@ -6,7 +6,7 @@
 
 use super::banks;
 use super::finding::{Finding, Kind, Position, triple};
-use super::memory::{self, Element, Memory, Recent, RecentPages, offset_of};
+use super::memory::{self, Element, Memory, RecentPages, offset_of};
 use super::overflow::{self, Overflow};
 use super::requests::{OpenGrouping, Request, Requests, Site};
 use super::sample::Sampler;
@@ -248,7 +248,7 @@ impl Context {
             },
             turn: 0,
             requests: Requests::new(),
-            recent: Recent::new(ptr::null()),
+            recent: RecentPages::new(),
             shared: SharedMemory::new(job.plan.launch.shared_bytes),
             sanitizer: Sanitizer::new(job.look, threads),
             barriers: 0,
@@ -524,14 +524,9 @@ impl Context {
         let (site, width) = (Site::new(at, access), access.width());
         match access.space() {
             Space::Global | Space::Constant => {
-                let Some(element) = self.recent.resolve(base, index, width as u64) else { return false };
+                let Some((element, shadow)) = self.recent.resolve(base, index, width as u64) else { return false };
                 let usual = element.address.is_multiple_of(width as u64) && !matches!(access.op(), Op::AtomicAdd(_));
-                // What is entered here, and turns out to be unusual after all, is entered again: it is the same.
-                let looks = SANITIZE && access.space() == Space::Global;
-                if !usual || looks && !self.sanitizer.look_plainly(access, element.address) {
-                    return false;
-                }
-                if !self.requests.add_expected(site, self.loops.path, element.address) {
+                if !usual || !self.requests.add_expected(site, self.loops.path, element.address) {
                     return false;
                 }
                 // SAFETY: resolved and aligned; the facade's `value` is as wide as the access.
@@ -540,6 +535,10 @@ impl Context {
                         Op::Load(_) => element.load(width, value),
                         Op::Store | Op::AtomicAdd(_) => element.store(width, value),
                     }
+                }
+                let (address, looks) = (element.address, SANITIZE && access.space() == Space::Global);
+                if looks && !self.sanitizer.look_plainly(shadow, access, address) {
+                    self.look_closely(access, address);
                 }
             }
             Space::Shared => {
@@ -556,12 +555,19 @@ impl Context {
                     }
                 }
                 if SANITIZE {
-                    self.sanitizer.look_first(&self.job, access, place);
+                    self.sanitizer.look_first(&self.job, &mut self.recent, access, place);
                 }
             }
         }
         self.pulse.at.store(ptr::from_ref(at).cast_mut(), Relaxed);
         true
+    }
+
+    /// Looks for the first time at an access to global memory that may be suspicious. What was entered of it is entered
+    /// again, which makes no difference.
+    #[inline(never)]
+    fn look_closely(&mut self, access: Access, address: u64) {
+        self.sanitizer.look_first(&self.job, &mut self.recent, access, address);
     }
 
     /// Carries out any access of the running lane.
@@ -615,7 +621,7 @@ impl Context {
                 place
             }
         };
-        if let Some(race) = self.sanitizer.look(&self.job, site, access, address) {
+        if let Some(race) = self.sanitizer.look(&self.job, &mut self.recent, site, access, address) {
             let finding = self.race(site, &race);
             self.record(finding);
         }

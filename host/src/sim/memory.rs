@@ -3,9 +3,11 @@
 //! An address is a buffer and an offset in it, so that an index far outside cannot land in another buffer unseen, and a
 //! report is the same bytes on every run. Blocks run on several threads: every access is a relaxed atomic of its width.
 
+use super::sanitizer::Cells;
 use super::spare;
 use gpu::suite::{Before, Buffer, POISON, Plan};
 use std::marker::PhantomData;
+use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock};
 
@@ -82,8 +84,8 @@ impl Memory {
     #[inline(always)]
     pub(super) fn resolve(&self, recent: &mut RecentPages, base: u64, index: u64, width: u64) -> Option<Element<'_>> {
         let address = address(base, index, width)?;
-        let cells = match recent.get(address / PAGE) {
-            Some(cells) => cells,
+        let cells = match recent.get(address) {
+            Some(page) => page.cells,
             None => self.find(recent, address, width)?,
         };
         Some(Element::new(address, cells))
@@ -94,7 +96,7 @@ impl Memory {
     fn find(&self, recent: &mut RecentPages, address: u64, width: u64) -> Option<*const u8> {
         let cells = self.cells(address, width)?;
         if self.contains(address / PAGE * PAGE, PAGE) {
-            recent.put(address / PAGE, cells);
+            *recent.place(address) = RecentPage { number: address / PAGE, cells, shadow: Cells::UNKNOWN };
         }
         Some(cells)
     }
@@ -144,44 +146,58 @@ impl Memory {
 
 /// The pages of a memory that a worker touched last: most accesses find theirs here. Only whole ones, so that what lies in
 /// a page lies in the buffer. It must not outlive the memory.
-pub(super) type RecentPages = Recent<*const u8>;
+pub(super) struct RecentPages([RecentPage; RECENT as usize]);
 
-/// What is known of the pages that a worker touched last.
-pub(super) struct Recent<T>([(u64, T); RECENT as usize]);
+/// A page that was touched lately.
+#[derive(Clone, Copy)]
+struct RecentPage {
+    number: u64,
+    cells: *const u8,
+    shadow: Cells,
+}
 
 /// How many pages are remembered.
 const RECENT: u64 = 64;
 
-impl<T: Copy> Recent<T> {
-    /// Knows no page yet; `nothing` stands in its place.
-    pub(super) fn new(nothing: T) -> Self {
-        // No page has this number.
-        Self([(u64::MAX, nothing); RECENT as usize])
-    }
-
-    /// Pages at the same offset of different buffers do not push one another out.
-    #[inline(always)]
-    fn place(page: u64) -> usize {
-        ((page ^ page >> (OFFSET_BITS - PAGE.ilog2())) % RECENT) as usize
-    }
-
-    #[inline(always)]
-    pub(super) fn get(&self, page: u64) -> Option<T> {
-        let (known, what) = &self.0[Self::place(page)];
-        (*known == page).then_some(*what)
-    }
-
-    pub(super) fn put(&mut self, page: u64, what: T) {
-        self.0[Self::place(page)] = (page, what);
-    }
-}
-
 impl RecentPages {
-    /// As [`Memory::resolve`], of the pages touched last alone.
+    /// Knows no page yet.
+    pub(super) fn new() -> Self {
+        // No page has this number.
+        Self([RecentPage { number: u64::MAX, cells: ptr::null(), shadow: Cells::UNKNOWN }; RECENT as usize])
+    }
+
+    /// Where the page that an address lies in stands, if it does. Pages at the same offset of different buffers do not push
+    /// one another out.
     #[inline(always)]
-    pub(super) fn resolve(&self, base: u64, index: u64, width: u64) -> Option<Element<'_>> {
+    fn number(address: u64) -> usize {
+        ((address / PAGE ^ address >> OFFSET_BITS) % RECENT) as usize
+    }
+
+    #[inline(always)]
+    fn place(&mut self, address: u64) -> &mut RecentPage {
+        &mut self.0[Self::number(address)]
+    }
+
+    #[inline(always)]
+    fn get(&self, address: u64) -> Option<&RecentPage> {
+        let page = &self.0[Self::number(address)];
+        (page.number == address / PAGE).then_some(page)
+    }
+
+    /// As [`Memory::resolve`], of the pages touched last alone; with what the sanitizer knows of the page.
+    #[inline(always)]
+    pub(super) fn resolve(&self, base: u64, index: u64, width: u64) -> Option<(Element<'_>, &Cells)> {
         let address = address(base, index, width)?;
-        Some(Element::new(address, self.get(address / PAGE)?))
+        let page = self.get(address)?;
+        Some((Element::new(address, page.cells), &page.shadow))
+    }
+
+    /// Remembers what the sanitizer knows of the page that an address lies in, if that was touched lately.
+    pub(super) fn shade(&mut self, address: u64, shadow: Cells) {
+        let page = self.place(address);
+        if page.number == address / PAGE {
+            page.shadow = shadow;
+        }
     }
 }
 

@@ -9,6 +9,7 @@ use gpu::device::host::{Access, Op, Space};
 use gpu::suite::Operation;
 use rustc_hash::FxHashMap;
 use std::panic::Location;
+use std::ptr;
 
 /// A source position with what it does, in one word: the position's address, which leaves 16 bits free.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
@@ -76,10 +77,12 @@ pub(super) struct Request {
 pub(super) struct Requests {
     requests: Vec<Request>,
     by_key: FxHashMap<(Site, u64), usize>,
-    /// The lane that runs, as a number and as a mask, and where its next access is expected.
+    /// The lane that runs, as a number and as a mask.
     lane: usize,
     bit: u32,
-    next: usize,
+    /// The request that its next access is expected to belong to, one of `requests` or their end.
+    next: *mut Request,
+    end: *mut Request,
     /// Where the next accesses of the lanes that rest are expected.
     resting: [usize; 32],
 }
@@ -90,36 +93,47 @@ pub(super) struct OpenGrouping;
 impl Requests {
     pub(super) fn new() -> Self {
         let (requests, by_key) = Default::default();
-        Self { requests, by_key, lane: 0, bit: 1, next: 0, resting: [0; 32] }
+        Self { requests, by_key, lane: 0, bit: 1, next: ptr::null_mut(), end: ptr::null_mut(), resting: [0; 32] }
     }
 
     /// Makes `lane` the one that runs, from the first access on.
     #[inline(always)]
     pub(super) fn begin(&mut self, lane: usize) {
-        (self.lane, self.bit, self.next) = (lane, 1 << lane, 0);
+        (self.lane, self.bit, self.next) = (lane, 1 << lane, self.requests.as_mut_ptr());
     }
 
     /// The lane that runs comes to rest.
     pub(super) fn rest(&mut self) {
-        self.resting[self.lane] = self.next;
+        self.resting[self.lane] = (self.next.addr() - self.requests.as_ptr().addr()) / size_of::<Request>();
     }
 
     /// The lane that runs goes on from where it came to rest.
     pub(super) fn resume(&mut self) {
-        self.next = self.resting[self.lane];
+        self.expect(self.resting[self.lane]);
+    }
+
+    /// Expects the next access to belong to the request at `place`.
+    fn expect(&mut self, place: usize) {
+        let [next, end] = [place, self.requests.len()].map(|place| self.requests.as_mut_ptr().wrapping_add(place));
+        (self.next, self.end) = (next, end);
     }
 
     /// Adds an access of the running lane to the request that is expected next; does nothing and returns false if it
     /// belongs to another.
     #[inline(always)]
     pub(super) fn add_expected(&mut self, site: Site, path: u64, address: u64) -> bool {
-        let Some(request) = self.requests.get_mut(self.next) else { return false };
-        if request.site != site || request.path != path || request.mask & self.bit != 0 {
+        if self.next == self.end {
             return false;
         }
-        request.mask |= self.bit;
+        // SAFETY: it is one of `requests`, whose memory stays where it is until the next call of `expect`.
+        let request = unsafe { &mut *self.next };
+        let mask = request.mask | self.bit;
+        if request.site != site || request.path != path || request.mask == mask {
+            return false;
+        }
+        request.mask = mask;
         request.addresses[self.lane % 32] = address;
-        self.next += 1;
+        self.next = self.next.wrapping_add(1);
         true
     }
 
@@ -129,7 +143,7 @@ impl Requests {
             self.requests.push(Request { site, path, mask: 0, addresses: [0; 32] });
             self.requests.len() - 1
         });
-        self.next = place;
+        self.expect(place);
         if self.add_expected(site, path, address) { Ok(()) } else { Err(OpenGrouping) }
     }
 
@@ -144,6 +158,7 @@ impl Requests {
     pub(super) fn give_back(&mut self, mut requests: Vec<Request>) {
         requests.clear();
         self.requests = requests;
+        self.expect(0);
     }
 
     /// Takes the requests that a lane in `lanes` takes part in.
@@ -153,6 +168,7 @@ impl Requests {
             self.by_key.insert((request.site, request.path), place);
         }
         self.requests = rest;
+        self.expect(0);
         passed
     }
 
@@ -160,7 +176,7 @@ impl Requests {
     pub(super) fn clear(&mut self) {
         self.requests.clear();
         self.by_key.clear();
-        self.next = 0;
+        self.expect(0);
         self.resting = [0; 32];
     }
 }

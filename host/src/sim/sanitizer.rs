@@ -13,13 +13,13 @@ mod filter;
 mod history;
 mod order;
 
-pub(super) use filter::Shadow;
+pub(super) use filter::{Cells, Shadow};
 pub(super) use history::{Race, Uninitialized};
 
 use super::Job;
-use super::memory::{Memory, PAGE, Recent, offset_of};
+use super::memory::{Memory, PAGE, RecentPages, offset_of};
 use super::requests::{Site, operation};
-use filter::{Cells, GlobalWord, SharedShadow, SharedWord};
+use filter::{GlobalWord, SharedShadow, SharedWord};
 use gpu::device::host::{Access, Kernel, ParameterKind, Space};
 use gpu::suite::{Before, Buffer, Plan};
 use history::History;
@@ -63,8 +63,6 @@ pub(super) struct Sanitizer {
     global_word: GlobalWord,
     shared_word: SharedWord,
     shared_shadow: SharedShadow,
-    /// The filter's cells for the pages touched last.
-    recent: Recent<Cells>,
     shared: History,
     global: History,
 }
@@ -80,7 +78,6 @@ impl Sanitizer {
             global_word: GlobalWord::new(now),
             shared_word: SharedWord::new(now),
             shared_shadow: SharedShadow::new(),
-            recent: Recent::new(Cells::NONE),
             shared: History::default(),
             global: History::default(),
         }
@@ -119,36 +116,42 @@ impl Sanitizer {
 
     /// Looks at an access of the running thread; returns what it races with.
     #[inline(always)]
-    pub(super) fn look(&mut self, job: &Job, site: Site, access: Access, address: u64) -> Option<Race> {
+    pub(super) fn look(
+        &mut self,
+        job: &Job,
+        recent: &mut RecentPages,
+        site: Site,
+        access: Access,
+        address: u64,
+    ) -> Option<Race> {
         match self.look {
             Look::Away => None,
             Look::First => {
-                self.look_first(job, access, address);
+                self.look_first(job, recent, access, address);
                 None
             }
             Look::Second => self.examine(job, site, address),
         }
     }
 
-    /// Looks for the first time at an access of the running thread to global memory, if it touches a page touched lately,
-    /// and is plainly not suspicious; says whether it did.
+    /// Looks for the first time at an access of the running thread to global memory, in a page with this `shadow`, if it is
+    /// plainly not suspicious; says whether it did.
     #[inline(always)]
-    pub(super) fn look_plainly(&self, access: Access, address: u64) -> bool {
-        let Some(cells) = self.recent.get(address / PAGE) else { return false };
+    pub(super) fn look_plainly(&self, shadow: &Cells, access: Access, address: u64) -> bool {
         // SAFETY: the address is resolved, so that the access lies in the page; shadows live as long as the job.
-        unsafe { cells.touch_plainly(address % PAGE, access.width() as u64, operation(access), self.global_word) }
+        unsafe { shadow.touch_plainly(address % PAGE, access.width() as u64, operation(access), self.global_word) }
     }
 
     /// Looks for the first time at an access of the running thread.
     #[inline(always)]
-    pub(super) fn look_first(&mut self, job: &Job, access: Access, address: u64) {
-        if self.suspects(job, access, address) {
+    pub(super) fn look_first(&mut self, job: &Job, recent: &mut RecentPages, access: Access, address: u64) {
+        if self.suspects(job, recent, access, address) {
             job.suspicious.store(true, Relaxed);
         }
     }
 
     #[inline(always)]
-    fn suspects(&mut self, job: &Job, access: Access, address: u64) -> bool {
+    fn suspects(&mut self, job: &Job, recent: &mut RecentPages, access: Access, address: u64) -> bool {
         let (operation, width) = (operation(access), access.width() as u64);
         match access.space() {
             Space::Constant => false,
@@ -159,7 +162,7 @@ impl Sanitizer {
             }
             Space::Global => {
                 let (shadow, offset) = (job.shadows[Memory::number(address)].as_ref(), offset_of(address));
-                self.recent.put(address / PAGE, shadow.map_or(Cells::NONE, |shadow| shadow.cells(offset)));
+                recent.shade(address, shadow.map_or(Cells::NONE, |shadow| shadow.cells(offset)));
                 shadow.is_some_and(|shadow| shadow.touch(offset, width, operation, self.global_word))
             }
         }

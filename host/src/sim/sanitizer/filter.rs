@@ -5,6 +5,7 @@ use super::order::{Moment, Order};
 use crate::sim::memory::PAGE;
 use crate::sim::spare;
 use gpu::suite::{Before, Buffer, Operation};
+use std::ptr::NonNull;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -64,7 +65,7 @@ impl Drop for Shadow {
 
 /// The cells of a page of global memory. They must not outlive the shadow.
 #[derive(Clone, Copy)]
-pub(super) struct Cells {
+pub(in crate::sim) struct Cells {
     first: *const GlobalCell,
     shift: u32,
     initialized: bool,
@@ -74,12 +75,15 @@ impl Cells {
     /// Those of a page that the kernel only reads.
     pub(super) const NONE: Self = Self { first: std::ptr::null(), shift: 0, initialized: true };
 
+    /// Those of a page not looked at yet: no access is as wide as one of them.
+    pub(in crate::sim) const UNKNOWN: Self = Self { first: NonNull::dangling().as_ptr(), shift: 63, initialized: true };
+
     /// Enters an access of `width` bytes at `offset` of the page if it is plainly not suspicious; says whether it is not.
     ///
     /// # Safety
     /// The access lies in the page, and is aligned.
     #[inline(always)]
-    pub(super) unsafe fn touch_plainly(self, offset: u64, width: u64, operation: Operation, now: GlobalWord) -> bool {
+    pub(super) unsafe fn touch_plainly(&self, offset: u64, width: u64, operation: Operation, now: GlobalWord) -> bool {
         let (first, cells) = (offset >> self.shift, width >> self.shift);
         if self.first.is_null() {
             return true;
