@@ -524,11 +524,13 @@ impl Context {
         let (site, width) = (Site::new(at, access), access.width());
         match access.space() {
             Space::Global | Space::Constant => {
-                let Some((element, shadow)) = self.recent.resolve(base, index, width as u64) else { return false };
-                let usual = element.address.is_multiple_of(width as u64) && !matches!(access.op(), Op::AtomicAdd(_));
-                if !usual || !self.requests.add_expected(site, self.loops.path, element.address) {
+                let Some(address) = memory::address(base, index, width as u64) else { return false };
+                if !address.is_multiple_of(width as u64) || matches!(access.op(), Op::AtomicAdd(_)) {
                     return false;
                 }
+                let page = self.requests.add_expected(site, &self.loops.path, address, Some(&self.recent));
+                let Some(page) = page else { return false };
+                let element = Element::of_page(page, address);
                 // SAFETY: resolved and aligned; the facade's `value` is as wide as the access.
                 unsafe {
                     match access.op() {
@@ -536,15 +538,15 @@ impl Context {
                         Op::Store | Op::AtomicAdd(_) => element.store(width, value),
                     }
                 }
-                let (address, looks) = (element.address, SANITIZE && access.space() == Space::Global);
-                if looks && !self.sanitizer.look_plainly(shadow, access, address) {
+                let looks = SANITIZE && access.space() == Space::Global;
+                if looks && !self.sanitizer.look_plainly(&page.shadow, access, address) {
                     self.look_closely(access, address);
                 }
             }
             Space::Shared => {
                 let Some(place) = self.shared.resolve(base, index, width as u64) else { return false };
                 let aligned = place.is_multiple_of(width as u64);
-                if !aligned || !self.requests.add_expected(site, self.loops.path, place) {
+                if !aligned || self.requests.add_expected(site, &self.loops.path, place, None).is_none() {
                     return false;
                 }
                 // SAFETY: resolved; the facade's `value` is as wide as the access.

@@ -25,7 +25,7 @@ type Page = Box<[AtomicU64]>;
 
 /// The address of element `index` of `width` bytes from `base` on, or none if no buffer is as large.
 #[inline(always)]
-fn address(base: u64, index: u64, width: u64) -> Option<u64> {
+pub(super) fn address(base: u64, index: u64, width: u64) -> Option<u64> {
     (index < LIMIT).then_some(base + index * width)
 }
 
@@ -150,10 +150,22 @@ pub(super) struct RecentPages([RecentPage; RECENT as usize]);
 
 /// A page that was touched lately.
 #[derive(Clone, Copy)]
-struct RecentPage {
+pub(super) struct RecentPage {
     number: u64,
     cells: *const u8,
-    shadow: Cells,
+    /// What the sanitizer knows of it.
+    pub(super) shadow: Cells,
+}
+
+impl RecentPage {
+    /// Stands where no page is known.
+    pub(super) const NONE: Self = Self { number: u64::MAX, cells: ptr::null(), shadow: Cells::UNKNOWN };
+
+    /// Whether an address lies in it.
+    #[inline(always)]
+    pub(super) fn holds(&self, address: u64) -> bool {
+        self.number == address / PAGE
+    }
 }
 
 /// How many pages are remembered.
@@ -162,40 +174,31 @@ const RECENT: u64 = 64;
 impl RecentPages {
     /// Knows no page yet.
     pub(super) fn new() -> Self {
-        // No page has this number.
-        Self([RecentPage { number: u64::MAX, cells: ptr::null(), shadow: Cells::UNKNOWN }; RECENT as usize])
+        Self([RecentPage::NONE; RECENT as usize])
     }
 
-    /// Where the page that an address lies in stands, if it does. Pages at the same offset of different buffers do not push
+    /// Where the page that an address lies in stands, if it is known. Pages at the same offset of different buffers do not push
     /// one another out.
     #[inline(always)]
-    fn number(address: u64) -> usize {
-        ((address / PAGE ^ address >> OFFSET_BITS) % RECENT) as usize
+    fn slot(address: u64) -> usize {
+        (((address / PAGE) ^ (address >> OFFSET_BITS)) % RECENT) as usize
     }
 
     #[inline(always)]
     fn place(&mut self, address: u64) -> &mut RecentPage {
-        &mut self.0[Self::number(address)]
+        &mut self.0[Self::slot(address)]
     }
 
     #[inline(always)]
-    fn get(&self, address: u64) -> Option<&RecentPage> {
-        let page = &self.0[Self::number(address)];
-        (page.number == address / PAGE).then_some(page)
-    }
-
-    /// As [`Memory::resolve`], of the pages touched last alone; with what the sanitizer knows of the page.
-    #[inline(always)]
-    pub(super) fn resolve(&self, base: u64, index: u64, width: u64) -> Option<(Element<'_>, &Cells)> {
-        let address = address(base, index, width)?;
-        let page = self.get(address)?;
-        Some((Element::new(address, page.cells), &page.shadow))
+    pub(super) fn get(&self, address: u64) -> Option<&RecentPage> {
+        let page = &self.0[Self::slot(address)];
+        page.holds(address).then_some(page)
     }
 
     /// Remembers what the sanitizer knows of the page that an address lies in, if that was touched lately.
     pub(super) fn shade(&mut self, address: u64, shadow: Cells) {
         let page = self.place(address);
-        if page.number == address / PAGE {
+        if page.holds(address) {
             page.shadow = shadow;
         }
     }
@@ -211,6 +214,12 @@ pub(super) struct Element<'a> {
 }
 
 impl Element<'_> {
+    /// The one at `address`, which lies in `page`.
+    #[inline(always)]
+    pub(super) fn of_page(page: &RecentPage, address: u64) -> Self {
+        Self::new(address, page.cells)
+    }
+
     /// The one at `address`, in the page that begins at `cells`.
     #[inline(always)]
     fn new(address: u64, cells: *const u8) -> Self {

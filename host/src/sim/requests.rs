@@ -4,12 +4,12 @@
 //! after another, so a request is complete when all lanes of the warp have come together again: at a barrier, a shuffle
 //! of all, the end.
 
+use super::memory::{RecentPage, RecentPages};
 use gpu::device::Cache;
 use gpu::device::host::{Access, Op, Space};
 use gpu::suite::Operation;
 use rustc_hash::FxHashMap;
 use std::panic::Location;
-use std::ptr;
 
 /// A source position with what it does, in one word: the position's address, which leaves 16 bits free.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
@@ -66,6 +66,8 @@ pub(super) struct Request {
     /// Which iteration of which loops, as a hash.
     path: u64,
     pub(super) mask: u32,
+    /// The page of global memory that a lane of it touched last.
+    pub(super) page: RecentPage,
     /// Simulated global addresses, or offsets in shared memory; those of lanes not in `mask` mean nothing.
     pub(super) addresses: [u64; 32],
 }
@@ -92,8 +94,9 @@ pub(super) struct OpenGrouping;
 
 impl Requests {
     pub(super) fn new() -> Self {
-        let (requests, by_key) = Default::default();
-        Self { requests, by_key, lane: 0, bit: 1, next: ptr::null_mut(), end: ptr::null_mut(), resting: [0; 32] }
+        let (mut requests, by_key) = (Vec::new(), FxHashMap::default());
+        let start = requests.as_mut_ptr();
+        Self { requests, by_key, lane: 0, bit: 1, next: start, end: start, resting: [0; 32] }
     }
 
     /// Makes `lane` the one that runs, from the first access on.
@@ -118,33 +121,44 @@ impl Requests {
         (self.next, self.end) = (next, end);
     }
 
-    /// Adds an access of the running lane to the request that is expected next; does nothing and returns false if it
-    /// belongs to another.
+    /// Adds an access of the running lane to the request that is expected next, if it belongs to that; one to global memory
+    /// only if its page is among the `recent` ones. Returns the request's page. The path is read as late as it is needed.
     #[inline(always)]
-    pub(super) fn add_expected(&mut self, site: Site, path: u64, address: u64) -> bool {
+    pub(super) fn add_expected(
+        &mut self,
+        site: Site,
+        path: &u64,
+        address: u64,
+        recent: Option<&RecentPages>,
+    ) -> Option<&RecentPage> {
         if self.next == self.end {
-            return false;
+            return None;
         }
         // SAFETY: it is one of `requests`, whose memory stays where it is until the next call of `expect`.
         let request = unsafe { &mut *self.next };
+        if let Some(recent) = recent
+            && !request.page.holds(address)
+        {
+            request.page = *recent.get(address)?;
+        }
         let mask = request.mask | self.bit;
-        if request.site != site || request.path != path || request.mask == mask {
-            return false;
+        if request.site != site || request.path != *path || request.mask == mask {
+            return None;
         }
         request.mask = mask;
         request.addresses[self.lane % 32] = address;
         self.next = self.next.wrapping_add(1);
-        true
+        Some(&request.page)
     }
 
     /// Adds an access of the running lane to the request of its site and path, a new one if no lane has come by before.
     pub(super) fn add(&mut self, site: Site, path: u64, address: u64) -> Result<(), OpenGrouping> {
         let place = *self.by_key.entry((site, path)).or_insert_with(|| {
-            self.requests.push(Request { site, path, mask: 0, addresses: [0; 32] });
+            self.requests.push(Request { site, path, mask: 0, page: RecentPage::NONE, addresses: [0; 32] });
             self.requests.len() - 1
         });
         self.expect(place);
-        if self.add_expected(site, path, address) { Ok(()) } else { Err(OpenGrouping) }
+        self.add_expected(site, &path, address, None).map(|_| ()).ok_or(OpenGrouping)
     }
 
     /// Takes all requests, in the order in which they were first met: the lanes are together.
