@@ -8,7 +8,7 @@ use super::banks;
 use super::finding::{Finding, Kind, Position, triple};
 use super::memory::{self, Element, Memory, RecentPages, offset_of};
 use super::overflow::{self, Overflow};
-use super::requests::{OpenGrouping, Request, Requests, Site};
+use super::requests::{OpenGrouping, Request, Requests, Site, made};
 use super::sample::Sampler;
 use super::sanitizer::{Look, Race, Sanitizer, Uninitialized};
 use super::shared::{self, SharedMemory};
@@ -396,7 +396,7 @@ impl Context {
     /// Counts the requests of a warp whose lanes have come together.
     pub(super) fn count(&mut self) {
         let complete = self.requests.take();
-        self.count_requests(&complete);
+        self.count_requests(made(&complete));
         self.requests.give_back(complete);
     }
 

@@ -74,9 +74,11 @@ pub(super) struct Request {
 
 /// The requests of a warp since its lanes were last together.
 ///
-/// Lanes run one after another, mostly through the same accesses in the same order, so each lane looks first where its
-/// last access says the next one stands, and only then by site and path.
+/// Lanes run one after another, mostly through the same accesses in the same order, and so do warps. So each lane looks first
+/// where its last access says the next one stands, and only then by site and path.
 pub(super) struct Requests {
+    /// Those that lanes take part in, in the order in which they were first met; behind them, without lanes yet, those that
+    /// are expected next, since the lanes that were last together went on like that.
     requests: Vec<Request>,
     by_key: FxHashMap<(Site, u64), usize>,
     /// The lane that runs, as a number and as a mask.
@@ -153,31 +155,43 @@ impl Requests {
 
     /// Adds an access of the running lane to the request of its site and path, a new one if no lane has come by before.
     pub(super) fn add(&mut self, site: Site, path: u64, address: u64) -> Result<(), OpenGrouping> {
-        let place = *self.by_key.entry((site, path)).or_insert_with(|| {
-            self.requests.push(Request { site, path, mask: 0, page: RecentPage::NONE, addresses: [0; 32] });
-            self.requests.len() - 1
-        });
+        let known = self.by_key.get(&(site, path)).copied().filter(|&place| self.requests[place].mask != 0);
+        let place = known.unwrap_or_else(|| self.begin_request(site, path));
         self.expect(place);
         self.add_expected(site, &path, address, None).map(|_| ()).ok_or(OpenGrouping)
     }
 
-    /// Takes all requests, in the order in which they were first met: the lanes are together.
-    pub(super) fn take(&mut self) -> Vec<Request> {
-        let requests = std::mem::take(&mut self.requests);
-        self.clear();
-        requests
+    /// A request that no lane has come by before; returns its place. What was expected there, and behind it, no longer is.
+    fn begin_request(&mut self, site: Site, path: u64) -> usize {
+        let place = made(&self.requests).len();
+        if place < self.requests.len() {
+            self.requests.truncate(place);
+            self.by_key.retain(|_, known| *known < place);
+        }
+        self.requests.push(Request { site, path, mask: 0, page: RecentPage::NONE, addresses: [0; 32] });
+        self.by_key.insert((site, path), place);
+        place
     }
 
-    /// Takes the memory of requests that have been counted back, to use it again.
+    /// Takes all requests, in the order in which they were first met, and behind them those expected: the lanes are together.
+    pub(super) fn take(&mut self) -> Vec<Request> {
+        std::mem::take(&mut self.requests)
+    }
+
+    /// Takes requests that have been counted back: they are expected again.
     pub(super) fn give_back(&mut self, mut requests: Vec<Request>) {
-        requests.clear();
+        requests.iter_mut().take_while(|request| request.mask != 0).for_each(|request| request.mask = 0);
         self.requests = requests;
+        self.resting = [0; 32];
         self.expect(0);
     }
 
     /// Takes the requests that a lane in `lanes` takes part in.
     pub(super) fn take_passed(&mut self, lanes: u32) -> Vec<Request> {
-        let (passed, rest): (Vec<_>, Vec<_>) = self.take().into_iter().partition(|request| request.mask & lanes != 0);
+        let mut requests = self.take();
+        requests.truncate(made(&requests).len());
+        self.clear();
+        let (passed, rest): (Vec<_>, Vec<_>) = requests.into_iter().partition(|request| request.mask & lanes != 0);
         for (place, request) in rest.iter().enumerate() {
             self.by_key.insert((request.site, request.path), place);
         }
@@ -186,13 +200,18 @@ impl Requests {
         passed
     }
 
-    /// The lanes are together: their next accesses make new requests.
+    /// Forgets all requests, and what was expected.
     pub(super) fn clear(&mut self) {
         self.requests.clear();
         self.by_key.clear();
         self.expect(0);
         self.resting = [0; 32];
     }
+}
+
+/// Those requests that lanes take part in.
+pub(super) fn made(requests: &[Request]) -> &[Request] {
+    &requests[..requests.partition_point(|request| request.mask != 0)]
 }
 
 impl Request {
@@ -204,5 +223,54 @@ impl Request {
             n += (self.mask >> lane & 1) as usize;
         }
         &room[..n]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use gpu::suite::noise;
+
+    /// Warps that mostly go the same way, whose lanes mostly do: what was expected changes nothing but how an access finds
+    /// its request.
+    #[test]
+    fn requests_stand_in_the_order_in_which_they_were_first_met_whatever_was_expected() {
+        let at = Location::caller();
+        let (mut drawn, mut as_expected, mut otherwise, mut twice) = (0, 0, 0, 0);
+        let mut random = |below: u64| {
+            drawn += 1;
+            noise(drawn) as u64 % below
+        };
+        let mut requests = Requests::new();
+        for warp in 0..1000 {
+            let mut met: Vec<(Site, u64, u32)> = Vec::new();
+            for lane in 0..4 {
+                requests.begin(lane);
+                for step in 0..10 {
+                    let [kind, path] = if random(20) == 0 { [random(9), random(3)] } else { [step % 5, step / 5] };
+                    if random(20) == 0 {
+                        continue;
+                    }
+                    let site = Site::new(at, Access::new(kind as usize, 2));
+                    let expected = requests.add_expected(site, &path, step, None).is_some();
+                    let added = expected || requests.add(site, path, step).is_ok();
+                    let known = met.iter_mut().find(|request| (request.0, request.1) == (site, path));
+                    assert_eq!(added, known.as_ref().is_none_or(|request| request.2 >> lane & 1 == 0), "warp {warp}");
+                    match known {
+                        Some(request) => request.2 |= 1 << lane,
+                        None => met.push((site, path, 1 << lane)),
+                    }
+                    as_expected += u32::from(expected);
+                    otherwise += u32::from(added && !expected);
+                    twice += u32::from(!added);
+                }
+            }
+            let complete = requests.take();
+            let found = made(&complete).iter().map(|request| (request.site, request.path, request.mask));
+            assert!(found.eq(met), "warp {warp}");
+            requests.give_back(complete);
+        }
+        let ways = [as_expected, otherwise, twice];
+        assert!(ways.iter().all(|&times| times > 500), "as expected, otherwise and twice: {ways:?}");
     }
 }
