@@ -59,17 +59,17 @@ pub(super) struct Lane {
 struct Loops {
     /// Which iteration of which loops, as a hash.
     path: u64,
-    innermost: Iteration,
-    outer: Vec<Iteration>,
+    /// The path at the entry of the innermost loop: the one outside, and the loop's position; and the iteration's number.
+    entry: u64,
+    number: u64,
+    /// The loops entered, the innermost last.
+    entered: Vec<Entered>,
 }
 
-/// An iteration of a loop that a lane is in; the default one stands for no loop at all.
-#[derive(Clone, Copy, Default)]
-struct Iteration {
-    at: Option<&'static Location<'static>>,
-    /// The path outside the loop.
-    outside: u64,
-    /// The path of the loop itself: the one outside, and the loop's position.
+/// A loop that a lane has entered, and where it was outside of it.
+struct Entered {
+    at: &'static Location<'static>,
+    path: u64,
     entry: u64,
     number: u64,
 }
@@ -77,26 +77,28 @@ struct Iteration {
 impl Loops {
     fn reset(&mut self) {
         self.path = 0;
-        self.innermost = Iteration::default();
-        self.outer.clear();
+        self.entered.clear();
     }
 
+    #[inline(always)]
     fn enter(&mut self, at: &'static Location<'static>) {
-        let entry = mix(self.path, ptr::from_ref(at).addr() as u64);
-        self.outer.push(self.innermost);
-        self.innermost = Iteration { at: Some(at), outside: self.path, entry, number: 0 };
-        self.path = entry;
+        let Self { path, entry, number, .. } = *self;
+        self.entered.push(Entered { at, path, entry, number });
+        self.path = mix(path, ptr::from_ref(at).addr() as u64);
+        (self.entry, self.number) = (self.path, 0);
     }
 
     #[inline(always)]
     fn next(&mut self) {
-        self.innermost.number += 1;
-        self.path = self.innermost.entry.wrapping_add(self.innermost.number.wrapping_mul(SPREAD));
+        self.number += 1;
+        self.path = self.entry.wrapping_add(self.number.wrapping_mul(SPREAD));
     }
 
+    #[inline(always)]
     fn exit(&mut self) {
-        self.path = self.innermost.outside;
-        self.innermost = self.outer.pop().unwrap_or_default();
+        if let Some(Entered { path, entry, number, .. }) = self.entered.pop() {
+            (self.path, self.entry, self.number) = (path, entry, number);
+        }
     }
 }
 
@@ -911,6 +913,19 @@ impl Simulator {
         }
     }
 
+    /// The running lane has begun an iteration of a loop in which it is time for a sign of life, or to let others catch up.
+    #[cold]
+    #[inline(never)]
+    fn pause(&self) {
+        // SAFETY: as in `step`; the borrow ends with the next statement.
+        let Loops { path, number, ref entered, .. } = unsafe { &*self.0.get() }.loops;
+        let (at, outermost) = (entered.last().map(|innermost| innermost.at), entered.len() == 1);
+        self.step(at, |block| if block.left == 0 { block.ring() } else { Ok(()) });
+        if let (true, Some(at)) = (outermost && number.is_multiple_of(PAUSE), at) {
+            self.rest(State::Loop(path), 0, at);
+        }
+    }
+
     /// Puts the running lane to rest in `state`, until the scheduler makes it ready again.
     fn rest(&self, state: State, value: u32, at: &'static Location<'static>) -> u32 {
         self.step(Some(at), |block| {
@@ -995,27 +1010,19 @@ impl Machine for Simulator {
         });
     }
 
-    #[inline]
     fn loop_next(&self) {
-        // SAFETY: as in `step`; the borrow ends with this statement.
-        let at = unsafe { (&*self.0.get()).loops.innermost.at };
-        let pause = self.step(at, |block| {
-            block.loops.next();
-            block.call()?;
-            Ok(block.loops.outer.len() == 1 && block.loops.innermost.number % PAUSE == 0)
-        });
-        if let (true, Some(at)) = (pause, at) {
-            // SAFETY: as above.
-            let path = unsafe { (*self.0.get()).loops.path };
-            self.rest(State::Loop(path), 0, at);
+        // SAFETY: as in `step`. It takes next to no stack, and need not look how much is left.
+        let block = unsafe { &mut *self.0.get() };
+        block.loops.next();
+        block.left -= 1;
+        if block.left == 0 || block.loops.number.is_multiple_of(PAUSE) {
+            self.pause();
         }
     }
 
     fn loop_exit(&self) {
-        self.step(None, |block| {
-            block.loops.exit();
-            Ok(())
-        });
+        // SAFETY: as in `loop_next`.
+        unsafe { &mut *self.0.get() }.loops.exit();
     }
 
     fn clock(&self) -> u64 {
