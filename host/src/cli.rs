@@ -184,7 +184,7 @@ pub fn command() -> Command {
                         .long("results")
                         .value_name("FILE")
                         .action(ArgAction::Append)
-                        .help("What `bench --json` wrote on a GPU; without it claims about speed stay open"),
+                        .help("What `bench --json` wrote, several times on one GPU if need be; without it claims about speed stay open"),
                 )
                 .args(exports()),
         )
@@ -384,6 +384,14 @@ pub fn run(matches: &ArgMatches) -> Result<bool> {
 fn claims(matches: &ArgMatches) -> Result<bool> {
     let files = matches.get_many::<String>("results").into_iter().flatten();
     let results = files.map(|file| read_report("--results ", file)).collect::<Result<Vec<_>, _>>()?;
+    let machines: Vec<_> = results.iter().map(|report| report.machine.name.as_str()).collect();
+    if let Some(pair) = machines.windows(2).find(|pair| pair[0] != pair[1]) {
+        let [one, other] = [pair[0], pair[1]];
+        return Err(Usage(anyhow::anyhow!(
+            "--results: one file is of an {one}, another of an {other}: claims compare speeds of one GPU, so name its files alone"
+        ))
+        .into());
+    }
     let exports = Exports::open(matches)?;
     let judged = claims::judge(&claims::Cached::new(results));
     let object = serde_json::json!({ "schema": 1, "command": "claims", "claims": judged });

@@ -4,7 +4,7 @@ use assert_cmd::Command;
 use assert_cmd::assert::Assert;
 use busload::ptx::EMBEDDED;
 use busload::record::Report;
-use busload_tests::kernels;
+use busload_tests::{kernels, root};
 use gpu::kernels::FAMILIES;
 use predicates::prelude::*;
 use serde_json::Value;
@@ -379,7 +379,7 @@ fn claims_are_judged_and_exported() {
 #[test]
 fn results_are_compared_row_by_row() {
     let folder = folder();
-    let measured = std::fs::read_to_string(busload_tests::root().join("results/nvidia-h200/bench.json"));
+    let measured = std::fs::read_to_string(root().join("results/nvidia-h200/bench.json"));
     let measured: Value = serde_json::from_str(&measured.expect("results of a GPU")).expect("JSON");
     let timed = measured["results"].as_array().expect("a list").iter().filter(|row| row["median_ms"].is_f64()).count();
     assert!(timed > 100, "{timed} timed rows");
@@ -432,6 +432,16 @@ fn claims_of_a_results_file_that_is_none_are_refused() {
         let assert = busload(folder.path(), &["claims", "--results", file]).code(2).stdout("");
         assert.stderr(predicate::str::contains(reason));
     }
+}
+
+#[test]
+fn claims_are_judged_by_one_gpu() {
+    let folder = folder();
+    let of = |gpu: &str| root().join("results").join(gpu).join("bench.json").to_str().expect("a path of text").to_owned();
+    let asked = ["claims", "--results", &of("nvidia-h100"), "--results", &of("nvidia-h200"), "--json", "claims.json"];
+    let assert = busload(folder.path(), &asked).code(2).stdout("");
+    assert.stderr(predicate::str::contains("NVIDIA H100 80GB HBM3").and(predicate::str::contains("NVIDIA H200")));
+    assert!(!folder.path().join("claims.json").exists());
 }
 
 #[test]

@@ -138,7 +138,7 @@ fn run() -> Result<bool> {
             Ok(true)
         }
         Some(("claims", sub)) if !sub.contains_id("results") => {
-            for file in bench_results(Path::new("results"))? {
+            for file in bench_results(Path::new(JUDGED_ON))? {
                 arguments.extend(["--results".into(), file.into()]);
             }
             cli::run(&command().get_matches_from(&arguments))
@@ -154,10 +154,13 @@ fn run() -> Result<bool> {
     }
 }
 
-/// What `bench` wrote, GPU by GPU; profiles and predictions stand beside it.
+/// The results of the GPU by which claims are judged, unless others are named: all that some claim asks for was measured there.
+const JUDGED_ON: &str = "results/nvidia-h200";
+
+/// What `bench` wrote of builds of our kernels; twins of theirs, profiles and predictions stand beside it.
 fn bench_results(folder: &Path) -> Result<Vec<PathBuf>> {
     let mut files = Vec::new();
-    for entry in walkdir::WalkDir::new(folder).min_depth(2) {
+    for entry in walkdir::WalkDir::new(folder).min_depth(1) {
         let path = entry.with_context(|| folder.display().to_string())?.into_path();
         if path.extension().is_none_or(|extension| extension != "json") {
             continue;
@@ -165,7 +168,7 @@ fn bench_results(folder: &Path) -> Result<Vec<PathBuf>> {
         let text = std::fs::read_to_string(&path).with_context(|| path.display().to_string())?;
         let object: serde_json::Value =
             serde_json::from_str(&text).with_context(|| format!("{}: no JSON", path.display()))?;
-        if object["command"] == "bench" {
+        if object["command"] == "bench" && object["ptx"]["source_hash"].is_string() {
             files.push(path);
         }
     }
@@ -295,11 +298,13 @@ mod tests {
 
     #[test]
     fn claims_are_judged_by_what_bench_wrote_and_by_nothing_else() {
-        let results = root().join("results");
+        let results = root().join(JUDGED_ON);
         let files = bench_results(&results).unwrap_or_else(|error| panic!("{error:#}"));
-        let has = |file: &str| files.contains(&results.join("nvidia-h200").join(file));
+        let has = |file: &str| files.contains(&results.join(file));
         assert!(has("bench.json") && has("l2_cold.json") && has("l2_hot.json"), "{files:?}");
-        assert!(!has("profile.json") && results.join("nvidia-h200/profile.json").is_file(), "{files:?}");
+        for other in ["profile.json", "peers.json"] {
+            assert!(!has(other) && results.join(other).is_file(), "{files:?}");
+        }
     }
 
     #[test]
