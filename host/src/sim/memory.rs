@@ -289,6 +289,6 @@ fn fill(buffer: &Buffer, number: u64) -> Page {
 impl Drop for Memory {
     fn drop(&mut self) {
         let pages = self.buffers.iter_mut().flat_map(|buffer| &mut buffer.pages).filter_map(OnceLock::take);
-        pages.for_each(|page| spare::keep(page.into_iter().map(AtomicU64::into_inner).collect()));
+        spare::keep(pages.map(|page| page.into_iter().map(AtomicU64::into_inner).collect()));
     }
 }

@@ -35,12 +35,29 @@ pub(super) fn take(len: usize, word: u64) -> Vec<u64> {
     }
 }
 
-/// Keeps words that are not needed any more, if there is room: those of whole pages, which others will need too.
-pub(super) fn keep(words: Vec<u64>) {
-    let mut spare = spare();
-    if words.len() as u64 >= PAGE / 8 && spare.words + words.len() <= MOST {
-        spare.words += words.len();
-        spare.by_len.entry(words.len()).or_default().push(words);
+/// Keeps words that are not needed any more, as far as there is room: those of whole pages, which others will need too.
+pub(super) fn keep(pages: impl Iterator<Item = Vec<u64>>) {
+    let mut freed = 0;
+    for words in pages {
+        let mut spare = spare();
+        if words.len() as u64 >= PAGE / 8 && spare.words + words.len() <= MOST {
+            spare.words += words.len();
+            spare.by_len.entry(words.len()).or_default().push(words);
+        } else {
+            freed += words.len();
+        }
+    }
+    if freed > MOST {
+        trim();
+    }
+}
+
+/// Gives what was freed back to the system: glibc holds on to that, for each thread of simulations that have ended.
+fn trim() {
+    #[cfg(all(target_os = "linux", target_env = "gnu"))]
+    // SAFETY: it touches nothing that is in use.
+    unsafe {
+        libc::malloc_trim(0);
     }
 }
 
@@ -55,7 +72,7 @@ mod tests {
         let words = take(len, 1);
         assert_eq!(words, vec![1; len]);
         let place = words.as_ptr();
-        keep(words);
+        keep([words].into_iter());
         let words = take(len, 2);
         assert_eq!((words.as_ptr(), &words), (place, &vec![2; len]));
         let others = take(len, 3);

@@ -59,7 +59,7 @@ impl Shadow {
 impl Drop for Shadow {
     fn drop(&mut self) {
         let pages = self.pages.iter_mut().filter_map(OnceLock::take);
-        pages.for_each(|page| spare::keep(page.into_iter().map(|cell| cell.0.into_inner()).collect()));
+        spare::keep(pages.map(|page| page.into_iter().map(|cell| cell.0.into_inner()).collect()));
     }
 }
 
