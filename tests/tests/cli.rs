@@ -437,7 +437,8 @@ fn claims_of_a_results_file_that_is_none_are_refused() {
 #[test]
 fn claims_are_judged_by_one_gpu() {
     let folder = folder();
-    let of = |gpu: &str| root().join("results").join(gpu).join("bench.json").to_str().expect("a path of text").to_owned();
+    let of =
+        |gpu: &str| root().join("results").join(gpu).join("bench.json").to_str().expect("a path of text").to_owned();
     let asked = ["claims", "--results", &of("nvidia-h100"), "--results", &of("nvidia-h200"), "--json", "claims.json"];
     let assert = busload(folder.path(), &asked).code(2).stdout("");
     assert.stderr(predicate::str::contains("NVIDIA H100 80GB HBM3").and(predicate::str::contains("NVIDIA H200")));

@@ -29,8 +29,8 @@ const UNROLLED: usize = 4;
 /// loads; it then has registers for half of the loads.
 const DEEPER: usize = 2;
 
-/// ptxas has no registers for more loads of a line than these, rather than hold fewer warps.
-const MOST: usize = 16;
+/// ptxas has no registers for what more loads than these bring, rather than hold fewer warps.
+pub(super) const MOST: usize = 24;
 
 /// Instructions that a division takes: there is none in hardware.
 const DIVISION: usize = 20;
@@ -90,7 +90,7 @@ impl Instructions {
                     _ => 1,
                 };
                 let known = lines.entry(line).or_insert(UNKNOWN);
-                known.in_flight = known.in_flight.max(again * loads).min(MOST);
+                known.in_flight = known.in_flight.max(again * loads);
                 known.dependent = dependent.contains(&line);
                 let sum = reached.entry((line, head)).or_default();
                 *sum = (sum.0 + count, sum.1 + instructions);

@@ -5,10 +5,10 @@
 
 use super::cache::{self, Cache, Policy};
 use super::chip::{Chip, Constants};
-use super::instructions::Instructions;
+use super::instructions::{Instructions, MOST};
 use super::{Busy, Traffic};
 use crate::sim::coalesce::SECTOR;
-use crate::sim::trace::{Line, TAG_BANKS, Trace, Traced, WHOLE_BLOCK, What, tag_bank};
+use crate::sim::trace::{Line, Trace, Traced, WHOLE_BLOCK, What};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
@@ -41,6 +41,8 @@ fn key(time: f64) -> u64 {
 pub(super) struct Mark {
     /// Blocks that had begun, or requests made.
     pub(super) done: u64,
+    /// Loads of global memory made.
+    pub(super) loads: u64,
     /// When, in cycles.
     pub(super) at: f64,
     pub(super) traffic: Traffic,
@@ -72,8 +74,9 @@ pub(super) struct Machine {
     ended: f64,
     /// Requests of the blocks it was given.
     pub(super) given: u64,
-    /// Requests made.
+    /// Requests made, and the loads of global memory among them.
     pub(super) made: u64,
+    loads: u64,
     /// One for each wave of blocks, when the last of it began.
     pub(super) waves: Vec<Mark>,
     /// One for every so many requests.
@@ -89,8 +92,11 @@ const WHOLE: u8 = 0b1111;
 /// Cycles of work that a load/store unit takes in advance.
 const LSU_QUEUE: f64 = 256.0;
 
-/// Lines of a store that wait for another to the same ones.
+/// Lines of a store that wait for the warp's next one, to the same lines.
 const COMBINED: usize = 4;
+
+/// Lines of stores that wait for those of any warp.
+const ON_THEIR_WAY: usize = 6;
 
 /// Requests between two marks.
 const BETWEEN_MARKS: u64 = 256;
@@ -127,6 +133,7 @@ impl Machine {
             ended: 0.0,
             given: 0,
             made: 0,
+            loads: 0,
             waves: Vec::new(),
             marks: Vec::new(),
         }
@@ -165,7 +172,7 @@ impl Machine {
             busy.lsu_shared = busy.lsu_shared.max(sm.shared_cycles);
             busy.issue = busy.issue.max(sm.issue_cycles);
         }
-        Mark { done, at, traffic: self.memory.traffic, busy }
+        Mark { done, loads: self.loads, at, traffic: self.memory.traffic, busy }
     }
 
     fn advance(&mut self, no_more: bool) {
@@ -245,7 +252,8 @@ impl Machine {
         let line = self.instructions.at(request.at);
         let may_overtake = match request.what {
             What::Load { .. } | What::SharedLoad | What::Constant => {
-                !line.dependent && state.flying.iter().filter(|(other, _)| *other == site).count() < line.in_flight
+                let of_line = state.flying.iter().filter(|(other, _)| *other == site).count();
+                !line.dependent && of_line < line.in_flight && state.flying.len() < MOST
             }
             // ptxas makes the loads that follow it first: no address in global memory is one in shared memory.
             What::SharedStore => true,
@@ -289,6 +297,7 @@ impl Machine {
         // A load/store unit that has enough to do takes nothing more, and nothing passes it.
         sm.issue_free = sm.issue_free.max(sm.lsu_free - LSU_QUEUE);
         self.made += 1;
+        self.loads += u64::from(matches!(request.what, What::Load { .. }));
         self.replayed += 1 + lines.len() as u64;
         if self.made.is_multiple_of(BETWEEN_MARKS) && (!self.pending.is_empty() || self.free.is_empty()) {
             self.marks.push(self.mark(self.made, issued));
@@ -300,8 +309,8 @@ impl Machine {
 /// What a multiprocessor serves requests with.
 struct Multiprocessor {
     l1: Cache,
-    /// The lines of the last pass of a store through the banks of the tags, and their sectors that go to the L2 with it.
-    stored: [Option<(u64, u8)>; TAG_BANKS],
+    /// The lines stored to last, and their sectors that are on their way to the L2.
+    stored: VecDeque<(u64, u8)>,
     issue_free: f64,
     lsu_free: f64,
     port_free: f64,
@@ -318,7 +327,7 @@ impl Multiprocessor {
         let [issue_free, lsu_free, port_free, next_launch, issue_cycles, global_cycles, shared_cycles] = [0.0; 7];
         Self {
             l1,
-            stored: [None; TAG_BANKS],
+            stored: VecDeque::with_capacity(ON_THEIR_WAY),
             issue_free,
             lsu_free,
             port_free,
@@ -405,28 +414,23 @@ impl Multiprocessor {
         }
     }
 
-    /// Stores to `lines`, a pass through the tags after the other. Sectors that the warp has just stored to `with`, or that the
-    /// pass before this one, of whichever warp, stored to, go to the L2 together with those.
+    /// Stores to `lines`. Sectors that the warp has just stored to `with`, or that any warp's store has on their way, go to the
+    /// L2 together with those.
     fn store(&mut self, lines: &[Line], with: &[Line], start: f64, constants: &Constants, memory: &mut Memory) {
-        let mut load = [0; TAG_BANKS];
-        let passes: Vec<usize> = lines
-            .iter()
-            .map(|line| {
-                let pass = &mut load[tag_bank(line.number)];
-                *pass += 1;
-                *pass - 1
-            })
-            .collect();
-        for pass in 0..load.into_iter().max().unwrap_or(0) {
-            let before = std::mem::take(&mut self.stored);
-            for (line, _) in lines.iter().zip(&passes).filter(|(_, of)| **of == pass) {
-                let just = with.iter().find(|other| other.number == line.number).map_or(0, sectors);
-                let last = before[tag_bank(line.number)].filter(|last| last.0 == line.number).map_or(0, |last| last.1);
-                let alone = sectors(line) & !just & !last;
-                self.l1.touch(line.number);
-                memory.write(line, alone, self.send(start, alone, constants));
-                self.stored[tag_bank(line.number)] = Some((line.number, sectors(line) | last));
-            }
+        for line in lines {
+            let just = with.iter().find(|other| other.number == line.number).map_or(0, sectors);
+            let stored = match self.stored.iter_mut().find(|(number, _)| *number == line.number) {
+                Some((_, stored)) => stored,
+                None => {
+                    self.stored.truncate(ON_THEIR_WAY - 1);
+                    self.stored.push_front((line.number, 0));
+                    &mut self.stored[0].1
+                }
+            };
+            let alone = sectors(line) & !just & !*stored;
+            *stored |= sectors(line);
+            self.l1.touch(line.number);
+            memory.write(line, alone, self.send(start, alone, constants));
         }
     }
 

@@ -22,6 +22,8 @@ use crate::cases::Run;
 use crate::ptx::Ptx;
 use crate::sim::trace::{Observer, Trace};
 use crate::sim::{self, Options};
+use gpu::device::host::Space;
+use gpu::suite::Operation;
 use instructions::Instructions;
 use machine::{Machine, Mark};
 use serde::{Deserialize, Serialize};
@@ -29,7 +31,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex};
 
 /// The families whose measured figures the constants were fitted to, with microbenchmarks; on all others they were only tried.
-pub const FITTED_ON: [&str; 12] = [
+pub const FITTED_ON: [&str; 13] = [
     "copy",
     "strided",
     "dtype",
@@ -38,6 +40,7 @@ pub const FITTED_ON: [&str; 12] = [
     "transpose_tiles",
     "transpose_types",
     "gather",
+    "scatter",
     "embedding",
     "matrix",
     "batched",
@@ -186,6 +189,8 @@ pub fn predict(run: &Run, chip: &Chip, effort: Effort) -> Result<Prediction, Str
     // One block says how much there is to do.
     let first = simulate(run, &Options { max_blocks: 1, ..options.clone() })?;
     let requests = first.sites.iter().map(|site| site.counts.requests).sum::<u64>().max(1);
+    let loading = first.sites.iter().filter(|site| site.space == Space::Global && site.operation == Operation::Load);
+    let loads = loading.map(|site| site.counts.requests).sum::<u64>() as f64 / requests as f64;
     let lines = requests + first.sites.iter().map(|site| site.counts.lines).sum::<u64>();
     let (blocks_per_sm, l1_bytes) = chip.residency(warps, first.shared_bytes);
     let wave = (blocks_per_sm * u64::from(chip.sm_count)).min(total);
@@ -213,11 +218,12 @@ pub fn predict(run: &Run, chip: &Chip, effort: Effort) -> Result<Prediction, Str
     let requests = machine.given as f64 / max_blocks as f64 * total as f64;
     let replayed = (machine.made as f64 / requests).min(1.0);
     let end = if replayed < 0.999 {
-        let by_request = go_on(&machine.marks, requests, 2);
-        let end = by_request.unwrap_or_else(|| scaled(here, here, 1.0 / replayed - 1.0));
+        let by_request = go_on(&machine.marks, requests, requests * loads, 2);
+        let rest = 1.0 / replayed - 1.0;
+        let end = by_request.unwrap_or_else(|| scaled(here, here, rest, rest));
         // Waves tell better than requests how time goes on: all of them but the one that was still at work when the last mark
         // was made.
-        let by_wave = go_on(&machine.waves, (total + wave) as f64, MARKS_OF_WAVES);
+        let by_wave = go_on(&machine.waves, (total + wave) as f64, 0.0, MARKS_OF_WAVES);
         Mark { at: by_wave.map_or(end.at, |end| end.at), ..end }
     } else {
         here
@@ -231,32 +237,34 @@ pub fn predict(run: &Run, chip: &Chip, effort: Effort) -> Result<Prediction, Str
 /// Fewer waves than this do not show how a launch goes on.
 const MARKS_OF_WAVES: usize = 3;
 
-/// Where the launch stands once `whole` is done, if it goes on as in the second half of the marks; none if they are too few.
-fn go_on(marks: &[Mark], whole: f64, at_least: usize) -> Option<Mark> {
+/// Where the launch stands once `whole` is done, `loads` loads of global memory among it, if it goes on as in the second half of
+/// the marks; none if they are too few. Blocks that wait for one another make their loads all at a time, and a mark may stand
+/// before or after: what loads move goes on load by load.
+fn go_on(marks: &[Mark], whole: f64, loads: f64, at_least: usize) -> Option<Mark> {
     let (last, middle) = (marks.last()?, marks.get(marks.len() / 2)?);
     let passed = (last.done - middle.done) as f64;
-    (marks.len() >= at_least && passed > 0.0)
-        .then(|| scaled(*last, difference(last, middle), (whole - last.done as f64) / passed))
+    let times = (marks.len() >= at_least && passed > 0.0).then(|| (whole - last.done as f64) / passed)?;
+    let passed = (last.loads - middle.loads) as f64;
+    let of_loads = if passed > 0.0 { (loads - last.loads as f64).max(0.0) / passed } else { times };
+    Some(scaled(*last, scaled(*last, *middle, -1.0, -1.0), times, of_loads))
 }
 
-fn difference(last: &Mark, middle: &Mark) -> Mark {
-    scaled(*last, *middle, -1.0)
-}
-
-/// `mark` and `times` as much of `more`.
-fn scaled(mark: Mark, more: Mark, times: f64) -> Mark {
+/// `mark` and `times` as much of `more`, but `of_loads` times as much of what loads moved.
+fn scaled(mark: Mark, more: Mark, times: f64, of_loads: f64) -> Mark {
     let sum = |a: f64, b: f64| a + times * b;
+    let sum_of_loads = |a: f64, b: f64| a + of_loads * b;
     let (t, u, b, c) = (mark.traffic, more.traffic, mark.busy, more.busy);
     Mark {
         done: mark.done,
+        loads: mark.loads,
         at: sum(mark.at, more.at),
         traffic: Traffic {
-            l1_wavefronts: sum(t.l1_wavefronts, u.l1_wavefronts),
-            l1_tags: sum(t.l1_tags, u.l1_tags),
+            l1_wavefronts: sum_of_loads(t.l1_wavefronts, u.l1_wavefronts),
+            l1_tags: sum_of_loads(t.l1_tags, u.l1_tags),
             shared_wavefronts: sum(t.shared_wavefronts, u.shared_wavefronts),
-            l2_reads: sum(t.l2_reads, u.l2_reads),
+            l2_reads: sum_of_loads(t.l2_reads, u.l2_reads),
             l2_writes: sum(t.l2_writes, u.l2_writes),
-            dram_reads: sum(t.dram_reads, u.dram_reads),
+            dram_reads: sum_of_loads(t.dram_reads, u.dram_reads),
             dram_writes: sum(t.dram_writes, u.dram_writes),
         },
         busy: Busy {
