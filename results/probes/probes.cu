@@ -1,5 +1,5 @@
-// What the descriptions of chips leave open and `predict` needs: how fast blocks are launched, what stores cost the L2, how
-// latencies differ from place to place, how often a load passes an L1 that has its data, and which warps go first.
+// What the descriptions of chips leave open and `predict` needs: how fast blocks are launched, what stores and atomics cost
+// the L2, how latencies differ from place to place, how often a load passes an L1 that has its data, and which warps go first.
 //
 //     nvcc -O3 -arch=native -o probes probes.cu && ./probes > probes.txt
 
@@ -67,6 +67,21 @@ template <int K> static void stores_of(char* to, size_t bytes, size_t stride, in
     size_t regions = bytes / 32 / stride;
     float ms = median_ms([=] { stores<K><<<8 * sms, 256>>>(to, stride, regions); });
     printf("stores: %d in a row, lanes %3zu bytes apart: %.4f ms for %zu warps\n", K, stride, ms, regions);
+}
+
+// ---- Atomics: a lane of each warp adds, all to one address, or a block to each of as many lines.
+
+__global__ void additions(float* to, int apart) {
+    if (threadIdx.x % 32 != 0) return;
+    for (int i = 0; i < 64; i++) atomicAdd(to + blockIdx.x * size_t(apart), 1.0f);
+}
+
+static void atomics(char* to, int sms) {
+    for (int apart : {0, 32}) {
+        float ms = median_ms([=] { additions<<<8 * sms, 256>>>((float*)to, apart); });
+        const char* where = apart ? "a line a block" : "one address";
+        printf("atomics: to %s: %.0f additions/us\n", where, 64.0 * 8 * 8 * sms / ms / 1e3);
+    }
 }
 
 // ---- Latencies: one lane follows a chain through lines in random order.
@@ -194,6 +209,7 @@ int main() {
         stores_of<2>(buffer, bytes, stride, sms);
         stores_of<8>(buffer, bytes, stride, sms);
     }
+    atomics(buffer, sms);
     latencies(16 << 20, true);
     latencies(bytes, false);
     l1(buffer, sms);

@@ -166,7 +166,7 @@ fn recorded_predictions_are_as_good_as_they_are_said_to_be() {
         assert!([fitted, others].iter().all(|errors| errors.count > 100 && errors.median < 0.10), "{gpu}: {score}");
         assert!(fitted.count - fitted.within <= far_off && others.within == others.count, "{gpu}: {score}");
         let [pairs, right] = score.order.expect("kernels differ");
-        assert!(pairs > 400 && 100 * right >= 98 * pairs, "{gpu}: {score}");
+        assert!(pairs > 400 && 100 * right >= 99 * pairs, "{gpu}: {score}");
         let l1 = score.l1.expect("some kernels hardly store");
         assert!(l1.count > 20 && l1.within == l1.count, "{gpu}: {score}");
         let below = [score.l2, score.dram].map(|errors| errors.expect("some launches are large"));
@@ -351,6 +351,15 @@ fn a_faster_memory_helps_who_waits_for_it_and_nobody_else() {
         let bank = |chip| predicted(chip, "bank_load", &[elements(1 << 16), ("words", Value::Count(32))]).predicted_ms;
         close(bank(&twice), bank(&chip), 0.01);
     }
+}
+
+/// A warp and a block that add their sum to the same element, eight times as many warps as blocks.
+#[test]
+fn additions_to_one_address_follow_one_another() {
+    let h200 = chip("h200");
+    let ms = |kernel| predicted(&h200, kernel, &[elements(1 << 22)]).predicted_ms;
+    let (by_warps, by_blocks) = (ms("reduce_vec4"), ms("reduce_vec4_block"));
+    assert!(by_warps - by_blocks > 0.005, "{by_warps} and {by_blocks} ms");
 }
 
 #[test]

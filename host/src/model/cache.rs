@@ -12,6 +12,8 @@ pub(super) struct Line {
     pub(super) number: u64,
     /// When the last of its sectors that are on their way arrives.
     pub(super) ready: f64,
+    /// When the last addition to it is done.
+    pub(super) added: f64,
     /// The sectors all of whose bytes are here.
     pub(super) valid: u8,
     /// The sectors that memory does not have yet.

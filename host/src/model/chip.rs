@@ -227,6 +227,8 @@ pub(super) struct Constants {
     /// Cycles that a store to a line takes of the L2 at least, and those more for each sector of which it writes a part.
     pub(super) l2_store: f64,
     pub(super) l2_partial: f64,
+    /// Cycles from one addition to a line to the next.
+    pub(super) addition: f64,
     /// Lines that may be dirty at a time.
     pub(super) dirty_lines: usize,
     /// Cycles a sector to or from memory, how many sectors of a line cost no less than these, and the cycles more where they
@@ -270,6 +272,7 @@ impl Constants {
             l2_sectors: 0.75 * chip.l2_bytes_per_cycle / sector,
             l2_store: 2.06 * sector / chip.l2_bytes_per_cycle,
             l2_partial: 2.56 * sector / chip.l2_bytes_per_cycle,
+            addition: 3.5,
             dirty_lines: (chip.l2_bytes / 3 / LINE) as usize,
             dram_sector,
             dram_least: 2.6,

@@ -160,7 +160,8 @@ impl Machine {
     /// No other block comes: goes on to the end, or to the end of the budget, and says where it stands.
     pub(super) fn finish(&mut self) -> Mark {
         self.advance(true);
-        let at = self.ended.max(self.memory.l2_free).max(self.memory.dram_free);
+        let memory = &self.memory;
+        let at = self.ended.max(memory.l2_free).max(memory.dram_free).max(memory.added);
         self.mark(self.made, at)
     }
 
@@ -453,6 +454,8 @@ struct Memory {
     l2: Cache,
     l2_free: f64,
     dram_free: f64,
+    /// When the last addition is done.
+    added: f64,
     /// Cycles that the memory was busy lately.
     load: f64,
     /// Regions of memory that it has at hand.
@@ -470,6 +473,7 @@ impl Memory {
             l2: Cache::new(chip.l2_bytes, Policy::Oldest),
             l2_free: 0.0,
             dram_free: 0.0,
+            added: 0.0,
             load: 0.0,
             regions: vec![u64::MAX; constants.regions],
             dirty: VecDeque::new(),
@@ -494,12 +498,16 @@ impl Memory {
         self.fetch(number, wanted, served)
     }
 
-    /// Adds to sectors of a line, in the L2.
+    /// Adds to sectors of a line, in the L2, once what was added to it before is done.
     fn add(&mut self, number: u64, touched: u8, sent: f64) {
         let cycles = self.constants.l2_store + f64::from(touched.count_ones()) * self.constants.l2_partial;
         let served = self.take_l2(touched, sent, cycles);
         self.traffic.l2_writes += f64::from(touched.count_ones());
         self.fetch(number, touched, served);
+        if let Some(known) = self.l2.peek(number) {
+            known.added = served.max(known.ready).max(known.added) + self.constants.addition;
+            self.added = self.added.max(known.added);
+        }
         self.soil(number, touched, served);
     }
 
