@@ -184,7 +184,10 @@ pub fn command() -> Command {
                         .long("results")
                         .value_name("FILE")
                         .action(ArgAction::Append)
-                        .help("What `bench --json` wrote, several times on one GPU if need be; without it claims about speed stay open"),
+                        .help(
+                            "What `bench --json` wrote on a GPU, given again for more files of that GPU; without it \
+                             claims about speed stay open",
+                        ),
                 )
                 .args(exports()),
         )
