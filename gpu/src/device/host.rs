@@ -5,10 +5,12 @@
 extern crate std;
 
 use super::{Cache, Global, GlobalMut, Value};
+use crate::suite::Operation;
 use core::cell::Cell;
 use core::mem::MaybeUninit;
 use core::panic::Location;
 use core::ptr::NonNull;
+use core::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering::Relaxed};
 
 /// A state space of memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -155,31 +157,186 @@ pub struct Coordinates {
     pub grid_dim: [u32; 3],
 }
 
-/// Carries out an access of one kind and width to element `index` from `base` on, a simulated address: a load fills
-/// `value`, a store reads it, an atomic addition replaces the addend by the old value.
-///
-/// # Safety
-/// `lane` is running on the calling thread; `value` points to as many bytes of its stack as the access is wide, aligned to
-/// as many.
-pub type CarryOut = unsafe fn(lane: *mut Lane, base: u64, index: u64, value: *mut u8, at: &'static Location<'static>);
+/// A source position with what an access there does, in one word: the position's address, which leaves 16 bits free.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Site(u64);
 
-/// A function for every [`Access`], by kind and by width as a power of two, so that none of them asks what it is to do.
-pub type Accesses = [[CarryOut; Access::WIDTHS]; Access::KINDS];
+impl Site {
+    /// The access at a position.
+    #[inline(always)]
+    pub fn new(at: &'static Location<'static>, access: Access) -> Self {
+        Self(core::ptr::from_ref(at).expose_provenance() as u64 | u64::from(access.code()) << 48)
+    }
+
+    /// The position.
+    pub fn at(self) -> &'static Location<'static> {
+        let pointer = core::ptr::with_exposed_provenance::<Location<'static>>((self.0 & (u64::MAX >> 16)) as usize);
+        // SAFETY: `new` took the address of a reference that lives for ever.
+        unsafe { &*pointer }
+    }
+
+    /// What the access does.
+    #[inline(always)]
+    pub fn access(self) -> Access {
+        Access::from_code((self.0 >> 48) as u8)
+    }
+
+    /// Which memory.
+    #[inline(always)]
+    pub fn space(self) -> Space {
+        self.access().space()
+    }
+
+    /// What it does, as far as counts go.
+    #[inline(always)]
+    pub fn operation(self) -> Operation {
+        match self.access().op() {
+            Op::Load(_) => Operation::Load,
+            Op::Store => Operation::Store,
+            Op::AtomicAdd(_) => Operation::Atomic,
+        }
+    }
+
+    /// Bytes a lane.
+    #[inline(always)]
+    pub fn width(self) -> u64 {
+        self.access().width() as u64
+    }
+
+    /// Whether it goes past the L1: a store, an atomic addition, and a load that says so.
+    pub fn is_past_l1(self) -> bool {
+        !matches!(self.access().op(), Op::Load(Cache::All))
+    }
+
+    /// The same in some iteration of some loops ([`Lane::path`]).
+    #[inline(always)]
+    fn on(self, path: u64) -> u64 {
+        self.0 ^ path
+    }
+}
+
+/// The last access of a lane, for who watches from another thread.
+#[derive(Debug, Default)]
+pub struct LastAccess(AtomicU64);
+
+impl LastAccess {
+    /// Tells an access.
+    #[inline(always)]
+    pub fn tell(&self, site: Site) {
+        self.0.store(site.0, Relaxed);
+    }
+
+    /// The access told last, if any was.
+    pub fn get(&self) -> Option<Site> {
+        let site = Site(self.0.load(Relaxed));
+        (site != Site::default()).then_some(site)
+    }
+}
+
+/// An access that a lane is expected to make next, since the lanes before it went on like that. Such an access is made
+/// without a call of the machine.
+#[derive(Clone, Debug)]
+#[repr(C)]
+pub struct Expected {
+    /// The access, and the path on which the lane comes by.
+    key: u64,
+    /// The pointer that the access goes by: a simulated address.
+    base: u64,
+    /// The indices from it on that lie in memory at hand: the first, and how many.
+    first: u64,
+    count: u64,
+    /// Where element 0 would stand if it were at hand too.
+    elements: *mut u8,
+    /// Which index each lane of the warp went to.
+    indices: [u64; 32],
+}
+
+impl Expected {
+    /// Stands behind the last access that is expected: no access is this one.
+    pub const NONE: Self =
+        Self { key: 0, base: 0, first: 0, count: 0, elements: core::ptr::null_mut(), indices: [0; 32] };
+
+    /// An access at `site` on the loops' `path` by the pointer `base`, with no memory at hand yet.
+    pub fn new(site: Site, path: u64, base: u64) -> Self {
+        Self { key: site.on(path), base, ..Self::NONE }
+    }
+
+    /// The pointer that the access goes by.
+    #[inline(always)]
+    pub fn base(&self) -> u64 {
+        self.base
+    }
+
+    /// Which index from [`Expected::base`] on each lane went to; those of lanes that did not come by mean nothing.
+    #[inline(always)]
+    pub fn indices(&self) -> &[u64; 32] {
+        &self.indices
+    }
+
+    /// If an access is the one that is expected of `lane` next, and its element at hand: enters it, and returns where element
+    /// 0 would stand.
+    ///
+    /// # Safety
+    /// The lane is valid, and nobody refers to it or to what is expected of it.
+    #[inline(always)]
+    pub unsafe fn meet(lane: *mut Lane, site: Site, base: u64, index: u64) -> Option<*mut u8> {
+        // SAFETY: `next` is one of the accesses expected of the lane or what stands behind them, which has no element at
+        // hand. The lane's number is that of a lane.
+        unsafe {
+            let next = (*lane).next;
+            let at_hand = index.wrapping_sub((*next).first) < (*next).count;
+            if (*next).key != site.on((*lane).path) || (*next).base != base || !at_hand {
+                return None;
+            }
+            (*lane).last.as_ref().tell(site);
+            (&raw mut (*next).indices).cast::<u64>().add((*lane).number).write(index);
+            (*lane).next = next.add(1);
+            Some((*next).elements)
+        }
+    }
+
+    /// Enters that a lane went to an index.
+    #[inline(always)]
+    pub fn enter(&mut self, lane: usize, index: u64) {
+        self.indices[lane] = index;
+    }
+
+    /// From now on, elements `first` to `first + count` are at hand; element 0 would stand at `elements`.
+    ///
+    /// # Safety
+    /// As long as this one is expected, those elements are memory as wide as the access and aligned to it, which is
+    /// accessed atomically or by one thread alone.
+    pub unsafe fn lay_at_hand(&mut self, first: u64, count: u64, elements: *mut u8) {
+        (self.first, self.count, self.elements) = (first, count, elements);
+    }
+}
 
 /// A lane that is running, as far as the facade knows it.
 pub struct Lane {
     /// Where it stands.
     pub coordinates: Coordinates,
-    /// What carries out its accesses.
-    pub accesses: &'static Accesses,
-    /// What does everything else; it outlives the lane.
+    /// Its number in its warp.
+    pub number: usize,
+    /// Which iteration of which loops it is in, as a hash; 0 outside of all.
+    pub path: u64,
+    /// The access that is expected of it next. Others follow, up to [`Expected::NONE`].
+    pub next: *mut Expected,
+    /// How many steps of loops, at least 1, are left to it until the machine wants to be called.
+    pub left: u64,
+    /// Where its last access is told.
+    pub last: NonNull<LastAccess>,
+    /// What does everything that is not expected; it outlives the lane.
     pub machine: Option<NonNull<dyn Machine>>,
 }
 
 /// What runs kernels on the host. Every call is about the lane that is running on the calling thread.
 pub trait Machine {
-    /// The lane's number in its warp.
-    fn lane_id(&self) -> u32;
+    /// Carries out an access to element `index` from `base` on, a simulated address: a load fills `value`, a store reads
+    /// it, an atomic addition replaces the addend by the old value.
+    ///
+    /// # Safety
+    /// `value` points to as many bytes as the access is wide, aligned to as many.
+    unsafe fn access(&self, access: Access, base: u64, index: u64, value: *mut u8, at: &'static Location<'static>);
 
     /// The address `bytes` bytes behind `base`, which stays in the same buffer or shared array: past its end if need be.
     fn advance(&self, space: Space, base: u64, bytes: u64) -> u64;
@@ -202,18 +359,16 @@ pub trait Machine {
     /// Waits for the lanes in `mask`, and returns the value that lane `source` brought.
     fn exchange(&self, mask: u32, value: u32, source: u32, at: &'static Location<'static>) -> u32;
 
-    /// Enters a loop.
-    fn loop_enter(&self, at: &'static Location<'static>);
-
-    /// Begins the next iteration of the innermost loop.
-    fn loop_next(&self);
-
-    /// Leaves the innermost loop.
-    fn loop_exit(&self);
+    /// In the loop at `at`, no step is left ([`Lane::left`]), or the lane `is_far`: it has begun [`PAUSE`] more iterations
+    /// of a loop in no other one.
+    fn pause(&self, is_far: bool, at: &'static Location<'static>);
 
     /// How many calls the lane has made.
     fn clock(&self) -> u64;
 }
+
+/// Iterations of an outermost loop between two pauses.
+pub const PAUSE: u64 = 1 << 12;
 
 std::thread_local! {
     /// The lane that is running on this thread; never null.
@@ -223,14 +378,26 @@ std::thread_local! {
 /// Stands where no lane is running.
 struct Nobody(Lane);
 
-// SAFETY: it has no machine, and nobody writes it.
+// SAFETY: nothing is expected of it and it has no machine, so that nobody writes it.
 unsafe impl Sync for Nobody {}
 
 static NOBODY: Nobody = Nobody(Lane {
     coordinates: Coordinates { thread_idx: [0; 3], block_idx: [0; 3], block_dim: [0; 3], grid_dim: [0; 3] },
-    accesses: &[[|_, _, _, _, _| no_machine(); Access::WIDTHS]; Access::KINDS],
+    number: 0,
+    path: 0,
+    next: (&raw const NOTHING.0).cast_mut(),
+    left: 1,
+    last: NonNull::dangling(),
     machine: None,
 });
+
+/// What is expected where no lane is running.
+struct Nothing(Expected);
+
+// SAFETY: no access is this one, so that nobody writes it.
+unsafe impl Sync for Nothing {}
+
+static NOTHING: Nothing = Nothing(Expected::NONE);
 
 #[cold]
 fn no_machine() -> ! {
@@ -257,15 +424,69 @@ fn machine<'a>() -> &'a dyn Machine {
     unsafe { (*lane()).machine.unwrap_or_else(|| no_machine()).as_ref() }
 }
 
+/// Where the element of an access of `T` stands that the running lane makes by itself.
+#[inline(always)]
+fn expected<T>(site: Site, base: u64, index: u64) -> Option<*mut T> {
+    // SAFETY: the lane is running.
+    let elements = unsafe { Expected::meet(lane(), site, base, index) }?;
+    Some(elements.cast::<T>().wrapping_add(index as usize))
+}
+
 /// Has the machine carry out an access.
 ///
 /// # Safety
-/// As [`CarryOut`], of the running lane.
+/// As [`Machine::access`].
+#[cold]
+#[inline(never)]
+unsafe fn unexpected(access: Access, base: u64, index: u64, value: *mut u8, at: &'static Location<'static>) {
+    // SAFETY: the caller's promise.
+    unsafe { machine().access(access, base, index, value, at) };
+}
+
+/// Copies a value out of memory that other threads access too, atomically up to 8 bytes.
+///
+/// # Safety
+/// `element` is memory of the machine, as wide as the value and aligned to it, and only accessed by these two functions.
 #[inline(always)]
-unsafe fn access(access: Access, base: u64, index: u64, value: *mut u8, at: &'static Location<'static>) {
-    let lane = lane();
-    // SAFETY: the lane is running; the rest is the caller's promise.
-    unsafe { (*lane).accesses[access.kind()][access.log_width()](lane, base, index, value, at) };
+pub unsafe fn read<T: Value>(element: *const T) -> T {
+    let mut value = MaybeUninit::<T>::uninit();
+    let to = value.as_mut_ptr();
+    // SAFETY: the caller's promise; every bit pattern is a `Value`.
+    unsafe {
+        match size_of::<T>() {
+            1 => to.cast::<u8>().write((*element.cast::<AtomicU8>()).load(Relaxed)),
+            2 => to.cast::<u16>().write((*element.cast::<AtomicU16>()).load(Relaxed)),
+            4 => to.cast::<u32>().write((*element.cast::<AtomicU32>()).load(Relaxed)),
+            bytes => {
+                for word in 0..bytes / 8 {
+                    to.cast::<u64>().add(word).write((*element.cast::<AtomicU64>().add(word)).load(Relaxed));
+                }
+            }
+        }
+        value.assume_init()
+    }
+}
+
+/// Copies a value to memory that other threads access too, atomically up to 8 bytes.
+///
+/// # Safety
+/// As [`read`].
+#[inline(always)]
+pub unsafe fn write<T: Value>(element: *mut T, value: T) {
+    let from = &raw const value;
+    // SAFETY: the caller's promise.
+    unsafe {
+        match size_of::<T>() {
+            1 => (*element.cast::<AtomicU8>()).store(from.cast::<u8>().read(), Relaxed),
+            2 => (*element.cast::<AtomicU16>()).store(from.cast::<u16>().read(), Relaxed),
+            4 => (*element.cast::<AtomicU32>()).store(from.cast::<u32>().read(), Relaxed),
+            bytes => {
+                for word in 0..bytes / 8 {
+                    (*element.cast::<AtomicU64>().add(word)).store(from.cast::<u64>().add(word).read(), Relaxed);
+                }
+            }
+        }
+    }
 }
 
 #[inline]
@@ -311,27 +532,36 @@ pub(super) fn shared_element<T>(address: u32, index: u32) -> u32 {
 pub(super) unsafe fn global_atomic_add<T: AtomicAddBackend>(base: u64, index: usize, mut value: T) -> T {
     let add = Access::of::<T>(Space::Global, Op::AtomicAdd(T::NUMBER));
     // SAFETY: `value` is as wide and as aligned as the access.
-    unsafe { access(add, base, index as u64, (&raw mut value).cast(), Location::caller()) };
+    unsafe { unexpected(add, base, index as u64, (&raw mut value).cast(), Location::caller()) };
     value
 }
 
-#[inline]
+#[inline(always)]
 #[track_caller]
 fn load<T: Value>(space: Space, op: Op, base: u64, index: u64) -> T {
+    let (access, at) = (Access::of::<T>(space, op), Location::caller());
+    if let Some(element) = expected(Site::new(at, access), base, index) {
+        // SAFETY: it is at hand.
+        return unsafe { read(element) };
+    }
     let mut value = MaybeUninit::<T>::uninit();
     // SAFETY: `value` is as wide and as aligned as the access, which fills it; every bit pattern is a `Value`.
     unsafe {
-        access(Access::of::<T>(space, op), base, index, value.as_mut_ptr().cast(), Location::caller());
+        unexpected(access, base, index, value.as_mut_ptr().cast(), at);
         value.assume_init()
     }
 }
 
-#[inline]
+#[inline(always)]
 #[track_caller]
 fn store<T: Value>(space: Space, base: u64, index: u64, mut value: T) {
-    let store = Access::of::<T>(space, Op::Store);
-    // SAFETY: `value` is as wide and as aligned as the access.
-    unsafe { access(store, base, index, (&raw mut value).cast(), Location::caller()) };
+    let (access, at) = (Access::of::<T>(space, Op::Store), Location::caller());
+    match expected(Site::new(at, access), base, index) {
+        // SAFETY: it is at hand.
+        Some(element) => unsafe { write(element, value) },
+        // SAFETY: `value` is as wide and as aligned as the access.
+        None => unsafe { unexpected(access, base, index, (&raw mut value).cast(), at) },
+    }
 }
 
 /// A type whose atomic addition the machine knows.
@@ -386,7 +616,8 @@ pub(super) fn shuffle(mask: u32, value: u32, source: u32) -> u32 {
 
 #[inline]
 pub(super) fn lane_id() -> u32 {
-    machine().lane_id()
+    // SAFETY: the lane is running.
+    unsafe { (*lane()).number as u32 }
 }
 
 macro_rules! coordinates { ($($name:ident: $which:ident[$axis:literal])*) => { $(
@@ -433,28 +664,58 @@ pub(super) fn fma(a: f32, b: f32, c: f32) -> f32 {
 
 /// A loop whose iterations the machine sees, from `enter` until it is dropped.
 #[doc(hidden)]
-pub struct Loop(());
+pub struct Loop {
+    at: &'static Location<'static>,
+    /// The path outside of it.
+    outside: u64,
+    /// Iterations so far.
+    iterations: u64,
+}
+
+/// From the path of an iteration to that of the next: an odd number with its bits all over, the golden ratio in 64 bits.
+const SPREAD: u64 = 0x9E37_79B9_7F4A_7C15;
 
 impl Loop {
     #[doc(hidden)]
-    #[inline]
+    #[inline(always)]
     #[track_caller]
     pub fn enter() -> Self {
-        machine().loop_enter(Location::caller());
-        Self(())
+        let at = Location::caller();
+        // SAFETY: the lane is running.
+        let path = unsafe { &mut (*lane()).path };
+        let outside = *path;
+        let step = core::ptr::from_ref(at).addr() as u64;
+        let mixed = (outside ^ step.wrapping_mul(SPREAD)).wrapping_mul(0xD6E8_FEB8_6659_FD93);
+        *path = mixed ^ (mixed >> 29);
+        Self { at, outside, iterations: 0 }
     }
 
     #[doc(hidden)]
-    #[inline]
+    #[inline(always)]
     pub fn next(&mut self) {
-        machine().loop_next();
+        self.iterations = self.iterations.wrapping_add(1);
+        // SAFETY: the lane is running.
+        let lane = unsafe { &mut *lane() };
+        lane.path = lane.path.wrapping_add(SPREAD);
+        lane.left = lane.left.wrapping_sub(1);
+        let many = self.iterations.is_multiple_of(PAUSE);
+        if many || lane.left == 0 {
+            pause(many && self.outside == 0, self.at);
+        }
     }
 }
 
+#[cold]
+#[inline(never)]
+fn pause(is_far: bool, at: &'static Location<'static>) {
+    machine().pause(is_far, at);
+}
+
 impl Drop for Loop {
-    #[inline]
+    #[inline(always)]
     fn drop(&mut self) {
-        machine().loop_exit();
+        // SAFETY: the lane is running.
+        unsafe { (*lane()).path = self.outside };
     }
 }
 

@@ -21,12 +21,12 @@ fn distinct_banks(addresses: &[u64; 32], mask: u32) -> bool {
 /// Wavefronts of one request: `addresses` in bytes by lane, of which those in `mask` are active, `width` bytes each.
 pub fn wavefronts(addresses: &[u64; 32], mask: u32, width: u64) -> u64 {
     if width == 4 {
-        match even_step(addresses) {
-            Some(0) => return 1,
-            // A stride of `s` words comes back to the first bank after `32 / gcd(s, 32)` lanes.
-            Some(step) if mask == u32::MAX && step % 4 == 0 => return 1 << (step / 4).trailing_zeros().min(5),
-            _ if distinct_banks(addresses, mask) => return 1,
-            _ => {}
+        let step = if mask == u32::MAX { even_step(addresses) } else { None };
+        if let Some(wavefronts) = step.and_then(|step| evenly_spaced(step, width)) {
+            return wavefronts;
+        }
+        if distinct_banks(addresses, mask) {
+            return 1;
         }
     }
     let lanes_together = lanes_together(addresses, mask, width);
@@ -37,6 +37,17 @@ pub fn wavefronts(addresses: &[u64; 32], mask: u32, width: u64) -> u64 {
             passes(&addresses[first..], group, width)
         })
         .sum()
+}
+
+/// Wavefronts of a request of all lanes, each `step` bytes behind the one before it, if that is enough to know.
+#[inline]
+pub(super) fn evenly_spaced(step: i64, width: u64) -> Option<u64> {
+    match step {
+        0 if width <= 4 => Some(1),
+        // A stride of `s` words comes back to the first bank after `32 / gcd(s, 32)` lanes.
+        _ if width == 4 && step % 4 == 0 => Some(1 << (step / 4).trailing_zeros().min(5)),
+        _ => None,
+    }
 }
 
 /// How many neighbouring lanes the wavefronts of a request serve at a time: lanes of different groups never conflict.

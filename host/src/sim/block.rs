@@ -75,8 +75,7 @@ impl Runner {
 
     /// Runs the lanes of a warp until each has ended or waits for the block, and counts what they asked for.
     fn run_warp(&mut self, warp: usize) {
-        let lanes = self.lanes(warp);
-        self.context().begin_warp(lanes);
+        self.context().begin_warp();
         loop {
             let mut lanes = self.lanes(warp);
             while let Some(thread) = self.context().find_ready(lanes) {
@@ -101,7 +100,8 @@ impl Runner {
     fn resume(&mut self, thread: usize) {
         let waiting = self.threads[thread].take();
         let mut stack = waiting.or_else(|| self.idle.pop()).unwrap_or_else(|| self.spawn());
-        self.context().select(thread);
+        let warp_end = self.lanes(thread / 32).end;
+        self.context().select(thread, warp_end);
         self.context().stack_end = stack.end;
         let coroutine = &mut stack.coroutine;
         let guard = coroutine.trap_handler();
@@ -130,7 +130,7 @@ impl Runner {
         let at = at.unwrap_or(Position { file: kernel.file, line: kernel.line, column: 1 });
         let context = self.context();
         context.find(context.current, kind, Some(at), None, detail);
-        context.stopped = true;
+        context.break_off();
     }
 
     /// A stack that runs one thread after another.
@@ -214,6 +214,9 @@ impl Runner {
             let resting = lanes.clone().filter(|lane| path_of(context, *lane).is_some());
             let mask = resting.fold(0, |mask, lane| mask | 1 << (lane % 32));
             context.count_passed(mask);
+        } else {
+            // They may meet one by one before they are counted.
+            context.look_first_at_all();
         }
         for lane in lanes {
             if path_of(context, lane).is_some() {

@@ -14,13 +14,7 @@ pub const LINE: u64 = 128;
 /// straddles a sector, since each is aligned to its width.
 pub fn sectors_and_lines(addresses: &[u64]) -> (u64, u64) {
     if let Some(step) = even_step(addresses) {
-        let (first, last) = (addresses[0], addresses[addresses.len() - 1]);
-        // No unit between the first and the last is left out, unless each lane steps over a whole one.
-        let units = |unit| match step.unsigned_abs() < unit {
-            true => (first / unit).abs_diff(last / unit) + 1,
-            false => addresses.len() as u64,
-        };
-        return (units(SECTOR), units(LINE));
+        return evenly_spaced(addresses[0], step, addresses.len() as u64);
     }
     let rising = addresses.is_sorted();
     if rising || addresses.is_sorted_by(|a, b| a >= b) {
@@ -31,6 +25,18 @@ pub fn sectors_and_lines(addresses: &[u64]) -> (u64, u64) {
     sorted.copy_from_slice(addresses);
     sorted.sort_unstable();
     (runs(sorted, SECTOR), runs(sorted, LINE))
+}
+
+/// The same of so many lanes, each `step` bytes behind the one before it.
+#[inline]
+pub(super) fn evenly_spaced(first: u64, step: i64, lanes: u64) -> (u64, u64) {
+    let last = first.wrapping_add((step * (lanes as i64 - 1)).cast_unsigned());
+    // No unit between the first and the last is left out, unless each lane steps over a whole one.
+    let units = |unit| match step.unsigned_abs() < unit {
+        true => (first / unit).abs_diff(last / unit) + 1,
+        false => lanes,
+    };
+    (units(SECTOR), units(LINE))
 }
 
 /// The sectors that as many bytes would touch side by side; never more than the request touched.

@@ -6,16 +6,16 @@
 
 use super::banks;
 use super::finding::{Finding, Kind, Position, triple};
-use super::memory::{self, Element, Memory, RecentPages, offset_of};
+use super::memory::{self, Element, Memory, offset_of};
 use super::overflow::{self, Overflow};
-use super::requests::{OpenGrouping, Request, Requests, Site, made};
+use super::requests::{Request, Requests, Twice};
 use super::sample::Sampler;
 use super::sanitizer::{Look, Race, Sanitizer, Uninitialized};
 use super::shared::{self, SharedMemory};
 use super::trace::{Trace, WHOLE_BLOCK};
 use super::{Job, Pulse, Transactions, coalesce};
 use corosensei::Yielder;
-use gpu::device::host::{self, Access, Accesses, CarryOut, Coordinates, Machine, Number, Op, Space};
+use gpu::device::host::{self, Access, Coordinates, Machine, Number, Op, Site, Space};
 use gpu::suite::{Buffer, Counts, Operation};
 use rustc_hash::FxHashMap;
 use std::cell::UnsafeCell;
@@ -47,68 +47,10 @@ pub(super) struct Lane {
     pub(super) state: State,
     /// The value it brings to a shuffle, and then the one it takes away.
     pub(super) value: u32,
-    thread_idx: [u32; 3],
-    /// Calls it has made, less those since the last sign of life.
+    /// Calls it has made, as far as they are added up.
     calls: u64,
-    /// Where it is in its loops, while it rests.
-    loops: Loops,
-}
-
-/// Where a lane is in its loops.
-#[derive(Default)]
-struct Loops {
-    /// Which iteration of which loops, as a hash.
+    /// Which iteration of which loops it is in, while it rests.
     path: u64,
-    /// The path at the entry of the innermost loop: the one outside, and the loop's position; and the iteration's number.
-    entry: u64,
-    number: u64,
-    /// The loops entered, the innermost last.
-    entered: Vec<Entered>,
-}
-
-/// A loop that a lane has entered, and where it was outside of it.
-struct Entered {
-    at: &'static Location<'static>,
-    path: u64,
-    entry: u64,
-    number: u64,
-}
-
-impl Loops {
-    fn reset(&mut self) {
-        self.path = 0;
-        self.entered.clear();
-    }
-
-    #[inline(always)]
-    fn enter(&mut self, at: &'static Location<'static>) {
-        let Self { path, entry, number, .. } = *self;
-        self.entered.push(Entered { at, path, entry, number });
-        self.path = mix(path, ptr::from_ref(at).addr() as u64);
-        (self.entry, self.number) = (self.path, 0);
-    }
-
-    #[inline(always)]
-    fn next(&mut self) {
-        self.number += 1;
-        self.path = self.entry.wrapping_add(self.number.wrapping_mul(SPREAD));
-    }
-
-    #[inline(always)]
-    fn exit(&mut self) {
-        if let Some(Entered { path, entry, number, .. }) = self.entered.pop() {
-            (self.path, self.entry, self.number) = (path, entry, number);
-        }
-    }
-}
-
-/// An odd number with its bits all over: the golden ratio in 64 bits.
-const SPREAD: u64 = 0x9E37_79B9_7F4A_7C15;
-
-/// Spreads the bits of a path and the next step of it.
-fn mix(path: u64, step: u64) -> u64 {
-    let mixed = (path ^ step.wrapping_mul(SPREAD)).wrapping_mul(0xD6E8_FEB8_6659_FD93);
-    mixed ^ (mixed >> 29)
 }
 
 /// Which buffer or shared array a request went to.
@@ -184,17 +126,13 @@ pub(super) struct Context {
     job: Arc<Job>,
     pub(super) pulse: Arc<Pulse>,
     pub(super) lanes: Vec<Lane>,
+    /// Where each of them stands in the block.
+    thread_idx: Box<[[u32; 3]]>,
     pub(super) current: usize,
-    /// How many calls are left to the running lane until it is time to show a sign of life, or to see that it does not end.
-    left: u64,
-    /// Where the running lane is in its loops.
-    loops: Loops,
     /// How manieth block of the run this is.
     turn: u64,
     /// What the warp that is running has asked for.
     requests: Requests,
-    /// Where it mostly finds global memory.
-    recent: RecentPages,
     shared: SharedMemory,
     sanitizer: Sanitizer,
     barriers: u64,
@@ -208,8 +146,8 @@ pub(super) struct Context {
     pub(super) yielder: *const Yielder<(), ()>,
     /// Where the running lane's stack ends.
     pub(super) stack_end: usize,
-    /// Where the threads of the running warp end.
-    warp_end: usize,
+    /// The thread that was selected, and those behind it in its warp if it began then: none of them has begun before it.
+    fresh: Range<usize>,
     /// Whether a lane of the running warp has come to rest anywhere but at the block's barrier.
     pub(super) rested: bool,
     /// Whether a thread of the block has come to rest at its barrier.
@@ -222,35 +160,28 @@ impl Context {
     /// A context in a box of its own, which its lanes and the scheduler share.
     pub(super) fn new(job: Arc<Job>, pulse: Arc<Pulse>) -> *mut Self {
         let threads = job.plan.launch.block_threads() as usize;
-        let lanes = (0..threads).map(|thread| Lane {
-            state: State::Done,
-            value: 0,
-            thread_idx: thread_idx(job.plan.launch.block, thread as u32),
-            calls: 0,
-            loops: Loops::default(),
-        });
+        let thread_idx = |thread| thread_idx(job.plan.launch.block, thread as u32);
+        let last = NonNull::from(&pulse.last);
         let context = Box::into_raw(Box::new(Self {
-            lanes: lanes.collect(),
+            lanes: (0..threads).map(|_| Lane { state: State::Done, value: 0, calls: 0, path: 0 }).collect(),
+            thread_idx: (0..threads).map(thread_idx).collect(),
             pulse,
             current: 0,
-            left: 0,
-            loops: Loops::default(),
             running: host::Lane {
                 coordinates: Coordinates {
                     block_dim: job.plan.launch.block,
                     grid_dim: job.plan.launch.grid,
                     ..Coordinates::default()
                 },
-                accesses: match job.look {
-                    Look::Away => &UNSEEN,
-                    Look::First => &SEEN,
-                    Look::Second => &EXAMINED,
-                },
+                number: 0,
+                path: 0,
+                next: ptr::null_mut(),
+                left: 1,
+                last,
                 machine: None,
             },
             turn: 0,
             requests: Requests::new(),
-            recent: RecentPages::new(),
             shared: SharedMemory::new(job.plan.launch.shared_bytes),
             sanitizer: Sanitizer::new(job.look, threads),
             barriers: 0,
@@ -260,7 +191,7 @@ impl Context {
             findings: Vec::new(),
             yielder: ptr::null(),
             stack_end: 0,
-            warp_end: 0,
+            fresh: 0..0,
             rested: false,
             at_barrier: false,
             stopped: false,
@@ -285,11 +216,10 @@ impl Context {
         self.shared.used()
     }
 
-    /// Forgets what the lanes of an abandoned block asked for, and which loops they were in.
+    /// Forgets what the lanes of an abandoned block asked for.
     pub(super) fn forget(&mut self) {
+        self.look_first_at_all();
         self.requests.clear();
-        self.loops.reset();
-        self.lanes.iter_mut().for_each(|lane| lane.loops.reset());
     }
 
     /// Begins block number `block` of the grid, the `turn`-th of the run.
@@ -312,7 +242,7 @@ impl Context {
     }
 
     pub(super) fn thread_idx(&self, thread: usize) -> [u32; 3] {
-        self.lanes[thread].thread_idx
+        self.thread_idx[thread]
     }
 
     /// The first of the threads that has something to do.
@@ -321,19 +251,22 @@ impl Context {
     }
 
     /// The warp of these threads is the one that runs.
-    pub(super) fn begin_warp(&mut self, threads: Range<usize>) {
-        self.warp_end = threads.end;
+    pub(super) fn begin_warp(&mut self) {
         self.rested = false;
     }
 
-    /// Makes `thread` the one that runs.
-    pub(super) fn select(&mut self, thread: usize) {
+    /// Makes `thread` of a warp that ends at `warp_end` the one that runs.
+    pub(super) fn select(&mut self, thread: usize, warp_end: usize) {
         self.begin_lane(thread);
-        let lane = &mut self.lanes[thread];
-        // One that begins is in no loop, and whoever ran before has left its own: it has ended, or taken them to its rest.
-        if let State::Ready = lane.state {
-            std::mem::swap(&mut self.loops, &mut lane.loops);
-            self.requests.resume();
+        self.running.number = thread % 32;
+        if let Lane { state: State::Ready, path, .. } = self.lanes[thread] {
+            self.running.path = path;
+            self.fresh = thread..thread;
+            self.requests.resume(&mut self.running);
+        } else {
+            // Threads begin in their order.
+            self.fresh = thread..warp_end;
+            self.requests.begin(&mut self.running);
         }
         self.pulse.show();
     }
@@ -342,35 +275,69 @@ impl Context {
     #[inline(always)]
     fn begin_lane(&mut self, thread: usize) {
         self.current = thread;
-        self.left = SIGN_OF_LIFE;
-        self.requests.begin(thread % 32);
-        if self.sanitizer.is_looking() {
-            self.sanitizer.select(thread);
-        }
+        (self.running.path, self.running.left) = (0, SIGN_OF_LIFE);
+        self.running.coordinates.thread_idx = self.thread_idx[thread];
         self.pulse.thread.store(thread as u64 + 1, Relaxed);
-        self.running.coordinates.thread_idx = self.lanes[thread].thread_idx;
     }
 
     /// No thread runs any more.
     pub(super) fn deselect(&mut self) {
+        // Those that the running one went on from have ended.
+        self.lanes[self.fresh.start..self.current].iter_mut().for_each(|lane| lane.state = State::Done);
         self.lanes[self.current].calls = self.calls();
         self.pulse.thread.store(0, Relaxed);
     }
 
     /// Calls of the running lane so far.
     fn calls(&self) -> u64 {
-        self.lanes[self.current].calls + SIGN_OF_LIFE - self.left
+        self.lanes[self.current].calls + SIGN_OF_LIFE - self.running.left + self.requests.accesses(&self.running)
     }
 
     /// The running lane has ended: goes on with the next one of its warp, if that has not begun.
+    #[inline(always)]
     pub(super) fn end_lane(&mut self) -> bool {
-        self.lanes[self.current].state = State::Done;
-        let next = self.current + 1;
-        let goes_on = next < self.warp_end && matches!(self.lanes[next].state, State::Fresh);
-        if goes_on {
-            self.begin_lane(next);
+        if !self.requests.end_alike(&mut self.running) && !self.end_otherwise() {
+            return false;
         }
-        goes_on
+        let next = self.current + 1;
+        if next >= self.fresh.end {
+            self.lanes[self.current].state = State::Done;
+            return false;
+        }
+        self.running.number += 1;
+        self.begin_lane(next);
+        true
+    }
+
+    /// Closes the stretch of a running lane that has ended elsewhere than the one before it, if it is an end.
+    #[inline(never)]
+    fn end_otherwise(&mut self) -> bool {
+        match self.requests.close(&self.running) {
+            Ok(()) => {
+                self.requests.begin(&mut self.running);
+                true
+            }
+            Err(place) => {
+                self.stop(twice(place), None);
+                false
+            }
+        }
+    }
+
+    /// Records why the running lane stops, and stops the block.
+    #[cold]
+    fn stop(&mut self, reason: Stop, at: Option<&'static Location<'static>>) {
+        let (kind, detail, place) = *reason.0;
+        self.find(self.current, kind, place.or(at).map(Position::from), None, detail);
+        self.break_off();
+    }
+
+    /// The running lane does not go on, nor does the block.
+    #[cold]
+    pub(super) fn break_off(&mut self) {
+        // One that came by an access twice is stopped in any case.
+        let _ = self.requests.close_alone(&self.running);
+        self.stopped = true;
     }
 
     /// Records a finding about a thread of this block; the same one at the same lines is recorded once.
@@ -397,57 +364,90 @@ impl Context {
 
     /// Counts the requests of a warp whose lanes have come together.
     pub(super) fn count(&mut self) {
-        let complete = self.requests.take();
-        self.count_requests(made(&complete));
-        self.requests.give_back(complete);
+        for place in 0..self.requests.made() {
+            self.count_request(place);
+        }
+        self.requests.restart();
     }
 
     /// Counts those requests that a lane in `lanes` takes part in: all of them have come to the same place in a loop, and
     /// what one of them has passed none will come by again.
     pub(super) fn count_passed(&mut self, lanes: u32) {
-        let passed = self.requests.take_passed(lanes);
-        self.count_requests(&passed);
-    }
-
-    fn count_requests(&mut self, requests: &[Request]) {
-        let (block_idx, warp) = (self.block_idx(), self.current as u32 / 32);
-        for (place, request) in requests.iter().enumerate() {
-            let (site, width) = (request.site, request.site.width());
-            let lanes = u64::from(request.mask.count_ones());
-            let first = request.addresses[request.mask.trailing_zeros() as usize];
-            let mut counts = Counts { requests: 1, lanes, ..Counts::default() };
-            let region = match site.space() {
-                Space::Global => {
-                    (counts.sectors, counts.lines) = match request.mask {
-                        u32::MAX => coalesce::sectors_and_lines(&request.addresses),
-                        _ => coalesce::sectors_and_lines(request.active(&mut [0; 32])),
-                    };
-                    counts.sectors_ideal = coalesce::ideal_sectors(counts.sectors, lanes, width);
-                    Region::Buffer(Memory::number(first))
-                }
-                Space::Constant => {
-                    counts.wavefronts = banks::distinct(&request.addresses, request.mask);
-                    counts.wavefronts_ideal = 1;
-                    Region::Buffer(Memory::number(first))
-                }
-                Space::Shared => {
-                    counts.wavefronts = banks::wavefronts(&request.addresses, request.mask, width);
-                    counts.wavefronts_ideal = banks::ideal_wavefronts(counts.wavefronts, lanes, width);
-                    Region::Shared(self.shared.name(first).0)
-                }
-            };
-            let cost = self.costs.of(place, site, region);
-            cost.counts += counts;
-            if let (Space::Global, Some(arch)) = (site.space(), self.job.arch) {
-                cost.transactions += arch.transactions(&request.addresses, request.mask, width, site.is_past_l1());
-            }
-            if let Some(sampler) = &mut self.sampler {
-                sampler.look(self.turn, block_idx, warp, request, region, counts);
-            }
-            if let Some(trace) = &mut self.trace {
-                trace.add(warp, request);
+        for place in 0..self.requests.made() {
+            if self.requests.lanes(place) & lanes != 0 {
+                self.count_request(place);
             }
         }
+        self.requests.forget(lanes);
+    }
+
+    fn count_request(&mut self, place: usize) {
+        self.look_first(place, u32::MAX);
+        let (block_idx, warp) = (self.block_idx(), self.current as u32 / 32);
+        let Self { requests, shared, costs, job, .. } = self;
+        let request = requests.get(place, |site, base| start(shared, site, base));
+        let Request { site, mask, step, .. } = request;
+        let (width, lanes) = (site.width(), u64::from(mask.count_ones()));
+        let mut counts = Counts { requests: 1, lanes, ..Counts::default() };
+        let region = match site.space() {
+            Space::Global => {
+                (counts.sectors, counts.lines) = match step {
+                    Some(step) => coalesce::evenly_spaced(request.first(), step, lanes),
+                    None => coalesce::sectors_and_lines(request.active(&mut [0; 32])),
+                };
+                counts.sectors_ideal = coalesce::ideal_sectors(counts.sectors, lanes, width);
+                Region::Buffer(Memory::number(request.first()))
+            }
+            Space::Constant => {
+                counts.wavefronts = banks::distinct(&request.addresses(), mask);
+                counts.wavefronts_ideal = 1;
+                Region::Buffer(Memory::number(request.first()))
+            }
+            Space::Shared => {
+                let told = step.and_then(|step| banks::evenly_spaced(step, width));
+                counts.wavefronts = told.unwrap_or_else(|| banks::wavefronts(&request.addresses(), mask, width));
+                counts.wavefronts_ideal = banks::ideal_wavefronts(counts.wavefronts, lanes, width);
+                Region::Shared(shared.name(request.first()).0)
+            }
+        };
+        let cost = costs.of(place, site, region);
+        cost.counts += counts;
+        if let (Space::Global, Some(arch)) = (site.space(), job.arch) {
+            cost.transactions += arch.transactions(&request.addresses(), mask, width, site.is_past_l1());
+        }
+        if let Some(sampler) = &mut self.sampler {
+            sampler.look(self.turn, block_idx, warp, &request, region, counts);
+        }
+        if let Some(trace) = &mut self.trace {
+            trace.add(warp, &request);
+        }
+    }
+
+    /// Has the sanitizer look at what those of `lanes` did that take part in the request at `place`, if it is to look for the
+    /// first time and has not.
+    #[inline(always)]
+    fn look_first(&mut self, place: usize, lanes: u32) {
+        if self.sanitizer.look() == Look::First {
+            let lanes = self.requests.see(place, lanes);
+            let Self { requests, shared, sanitizer, .. } = self;
+            let request = requests.get(place, |site, base| start(shared, site, base));
+            sanitizer.look_first(&self.job, &request, lanes, self.current / 32 * 32);
+        }
+    }
+
+    /// The same for all lanes and requests.
+    pub(super) fn look_first_at_all(&mut self) {
+        for place in 0..self.requests.made() {
+            self.look_first(place, u32::MAX);
+        }
+    }
+
+    /// Closes the stretch of the running lane, which then jumps or meets others alone: whatever it does later is looked at later.
+    fn close_alone(&mut self) -> Result<(), Twice> {
+        for place in self.requests.close_alone(&self.running)? {
+            self.look_first(place, 1 << self.running.number);
+        }
+        Ok(())
     }
 
     /// The lanes in `mask` of the warp that begins at thread `first` have met at a `sync_warp`.
@@ -492,15 +492,15 @@ impl Context {
     /// Counts a call of the running lane; the error is the reason to stop it.
     #[inline(always)]
     fn call(&mut self) -> Result<(), Stop> {
-        self.left -= 1;
-        if self.left == 0 { self.ring() } else { Ok(()) }
+        self.running.left -= 1;
+        if self.running.left == 0 { self.ring() } else { Ok(()) }
     }
 
     #[cold]
     fn ring(&mut self) -> Result<(), Stop> {
         self.pulse.show();
-        self.lanes[self.current].calls = self.calls();
-        self.left = SIGN_OF_LIFE;
+        self.lanes[self.current].calls += SIGN_OF_LIFE - self.running.left;
+        self.running.left = SIGN_OF_LIFE;
         if self.calls() > self.job.limits.calls {
             let detail = format!("a thread has made more than {} accesses and loop steps", self.job.limits.calls);
             return Err(Stop::new(Kind::NonTerminating, detail));
@@ -508,74 +508,7 @@ impl Context {
         Ok(())
     }
 
-    /// Carries out an access of the running lane that goes as most do: nothing is due, it touches a page touched lately, and
-    /// belongs to the request that is expected next. Does nothing and returns false if it does not.
-    #[inline(always)]
-    fn access_expected<const SANITIZE: bool>(
-        &mut self,
-        access: Access,
-        base: u64,
-        index: u64,
-        value: *mut u8,
-        at: &'static Location<'static>,
-    ) -> bool {
-        // The value lies on the lane's stack.
-        if value.addr() < self.stack_end {
-            return false;
-        }
-        let (site, width) = (Site::new(at, access), access.width());
-        match access.space() {
-            Space::Global | Space::Constant => {
-                let Some(address) = memory::address(base, index, width as u64) else { return false };
-                if !address.is_multiple_of(width as u64) || matches!(access.op(), Op::AtomicAdd(_)) {
-                    return false;
-                }
-                let page = self.requests.add_expected(site, &self.loops.path, address, Some(&self.recent));
-                let Some(page) = page else { return false };
-                let element = Element::of_page(page, address);
-                // SAFETY: resolved and aligned; the facade's `value` is as wide as the access.
-                unsafe {
-                    match access.op() {
-                        Op::Load(_) => element.load(width, value),
-                        Op::Store | Op::AtomicAdd(_) => element.store(width, value),
-                    }
-                }
-                let looks = SANITIZE && access.space() == Space::Global;
-                if looks && !self.sanitizer.look_plainly(&page.shadow, access, address) {
-                    self.look_closely(access, address);
-                }
-            }
-            Space::Shared => {
-                let Some(place) = self.shared.resolve(base, index, width as u64) else { return false };
-                let aligned = place.is_multiple_of(width as u64);
-                if !aligned || self.requests.add_expected(site, &self.loops.path, place, None).is_none() {
-                    return false;
-                }
-                // SAFETY: resolved; the facade's `value` is as wide as the access.
-                unsafe {
-                    match access.op() {
-                        Op::Load(_) => self.shared.load(place, width, value),
-                        Op::Store | Op::AtomicAdd(_) => self.shared.store(place, width, value),
-                    }
-                }
-                if SANITIZE {
-                    self.sanitizer.look_first(&self.job, &mut self.recent, access, place);
-                }
-            }
-        }
-        self.pulse.at.store(ptr::from_ref(at).cast_mut(), Relaxed);
-        true
-    }
-
-    /// Looks for the first time at an access to global memory that may be suspicious. What was entered of it is entered
-    /// again, which makes no difference.
-    #[inline(never)]
-    fn look_closely(&mut self, access: Access, address: u64) {
-        self.sanitizer.look_first(&self.job, &mut self.recent, access, address);
-    }
-
-    /// Carries out any access of the running lane.
-    #[inline(always)]
+    /// Carries out an access of the running lane.
     fn access(
         &mut self,
         access: Access,
@@ -584,52 +517,53 @@ impl Context {
         value: *mut u8,
         at: &'static Location<'static>,
     ) -> Result<(), Stop> {
-        self.call()?;
-        self.pulse.at.store(ptr::from_ref(at).cast_mut(), Relaxed);
         let (site, width) = (Site::new(at, access), access.width());
-        let address = match access.space() {
-            Space::Global | Space::Constant => {
-                let Some(element) = self.job.memory.resolve(&mut self.recent, base, index, width as u64) else {
-                    return Err(self.outside(site, base, index));
-                };
-                if !element.address.is_multiple_of(width as u64) {
-                    return Err(match self.job.memory.contains(element.address, width as u64) {
-                        true => self.misaligned(site, element.address),
-                        false => self.outside(site, base, index),
-                    });
-                }
-                // SAFETY: resolved and aligned; the facade's `value` is as wide as the access.
-                unsafe {
-                    match access.op() {
-                        Op::Load(_) => element.load(width, value),
-                        Op::Store => element.store(width, value),
-                        Op::AtomicAdd(number) => self.atomic_add(number, element, width, value),
-                    }
-                }
-                element.address
-            }
-            Space::Shared => {
-                let Some(place) = self.shared.resolve(base, index, width as u64) else {
-                    return Err(self.outside(site, base, index));
-                };
-                if !place.is_multiple_of(width as u64) {
-                    return Err(self.misaligned(site, place));
-                }
-                // SAFETY: resolved; the facade's `value` is as wide as the access.
-                unsafe {
-                    match access.op() {
-                        Op::Load(_) => self.shared.load(place, width, value),
-                        Op::Store | Op::AtomicAdd(_) => self.shared.store(place, width, value),
-                    }
-                }
-                place
-            }
+        self.pulse.last.tell(site);
+        let element = match access.space() {
+            Space::Global | Space::Constant => self.job.memory.resolve(base, index, width as u64),
+            Space::Shared => self.shared.resolve(base, index, width as u64),
         };
-        if let Some(race) = self.sanitizer.look(&self.job, &mut self.recent, site, access, address) {
+        let element = element.ok_or_else(|| self.outside(site, base, index))?;
+        let address = element.address;
+        if !address.is_multiple_of(width as u64) {
+            let inside = access.space() == Space::Shared || self.job.memory.contains(address, width as u64);
+            return Err(if inside { self.misaligned(site, address) } else { self.outside(site, base, index) });
+        }
+        // SAFETY: resolved and aligned; the facade's `value` is as wide as the access.
+        unsafe {
+            match access.op() {
+                Op::Load(_) => element.load(width, value),
+                Op::Store => element.store(width, value),
+                Op::AtomicAdd(number) => self.atomic_add(number, element, width, value),
+            }
+        }
+        if self.sanitizer.look() == Look::Second
+            && let Some(race) = self.sanitizer.look_second(&self.job, self.current, site, address)
+        {
             let finding = self.race(site, &race);
             self.record(finding);
         }
-        self.requests.add(site, self.loops.path, address).map_err(open_grouping)
+        self.add_to_request(site, base, address).map_err(twice)
+    }
+
+    /// Enters an access of the running lane in the request that it belongs to. The next time, it finds its memory at hand.
+    fn add_to_request(&mut self, site: Site, base: u64, address: u64) -> Result<(), Twice> {
+        let place = self.requests.find(&mut self.running, site, base);
+        if self.requests.is_elsewhere(&self.running, place) {
+            self.close_alone()?;
+        }
+        let width = site.width();
+        let expected = self.requests.add(&mut self.running, place)?;
+        let start = start(&self.shared, site, expected.base());
+        expected.enter(self.running.number, (address.wrapping_sub(start).cast_signed() / width.cast_signed()) as u64);
+        let alone = matches!(site.access().op(), Op::AtomicAdd(_)) || self.sanitizer.look() == Look::Second;
+        if !alone && expected.base() == base && base.is_multiple_of(width) {
+            match site.space() {
+                Space::Shared => self.shared.lay_at_hand(expected, width),
+                Space::Global | Space::Constant => self.job.memory.lay_at_hand(expected, address, width),
+            }
+        }
+        Ok(())
     }
 
     /// Adds `value` to an element, and leaves the old value in its place.
@@ -637,7 +571,7 @@ impl Context {
     /// # Safety
     /// As [`Element::store`].
     #[inline(never)]
-    unsafe fn atomic_add(&self, number: Number, element: Element<'_>, width: usize, value: *mut u8) {
+    unsafe fn atomic_add(&self, number: Number, element: Element, width: usize, value: *mut u8) {
         // Who waits for others is not silent.
         let thread = self.pulse.thread.swap(0, Relaxed);
         self.job.turns.wait_for(self.turn);
@@ -746,6 +680,15 @@ impl Context {
     }
 }
 
+/// The address that an access by the pointer `base` counts its indices from: in shared memory, the place.
+#[inline(always)]
+fn start(shared: &SharedMemory, site: Site, base: u64) -> u64 {
+    match site.space() {
+        Space::Shared => shared.place(base),
+        Space::Global | Space::Constant => base,
+    }
+}
+
 fn verb(site: Site) -> &'static str {
     match site.operation() {
         Operation::Load => "reads",
@@ -766,10 +709,10 @@ pub(super) fn thread_idx([width, height, _]: [u32; 3], thread: u32) -> [u32; 3] 
 }
 
 #[cold]
-fn open_grouping(_: OpenGrouping) -> Stop {
+fn twice(Twice(site): Twice) -> Stop {
     let detail = "a lane comes by this access twice in one iteration, so its requests cannot be told apart: run the loop \
                   around it through `steps`, `each` or `unroll!`, or mark the function it stands in `#[track_caller]`";
-    Stop::new(Kind::OpenGrouping, detail.into())
+    Stop(Box::new((Kind::OpenGrouping, detail.into(), Some(site.at()))))
 }
 
 #[cold]
@@ -785,89 +728,23 @@ fn add(number: Number, a: u64, b: u64) -> u64 {
     }
 }
 
-/// Why the running lane cannot go on: boxed, so that going on costs nothing.
-struct Stop(Box<(Kind, String)>);
+/// Why the running lane cannot go on, and where if that is elsewhere: boxed, so that going on costs nothing.
+struct Stop(Box<(Kind, String, Option<&'static Location<'static>>)>);
 
 impl Stop {
     #[cold]
     fn new(kind: Kind, detail: String) -> Self {
-        Self(Box::new((kind, detail)))
+        Self(Box::new((kind, detail, None)))
     }
 }
 
-/// Iterations of an outermost loop between two pauses, which bound what is kept of requests not counted yet.
-const PAUSE: u64 = 1 << 12;
-
-/// Calls between two signs of life.
+/// Steps of loops, and other calls that are no accesses, between two signs of life.
 const SIGN_OF_LIFE: u64 = 1 << 12;
 
 /// The machine that a block's lanes run on: the block itself. Only a lane that runs has a reference to it, and the scheduler
 /// holds none into the block meanwhile.
 #[repr(transparent)]
 struct Simulator(UnsafeCell<Context>);
-
-/// Carries out an access of the kind and width that are its parameters, under the sanitizer's first look or none.
-unsafe fn carry_out<const KIND: usize, const LOG_WIDTH: usize, const SANITIZE: bool>(
-    lane: *mut host::Lane,
-    base: u64,
-    index: u64,
-    value: *mut u8,
-    at: &'static Location<'static>,
-) {
-    let access = const { Access::new(KIND, LOG_WIDTH) };
-    // SAFETY: the running lane is the first field of its context, which nobody else refers to.
-    let block = unsafe { &mut *lane.cast::<Context>() };
-    if !block.access_expected::<SANITIZE>(access, base, index, value, at) {
-        // SAFETY: as for this function.
-        return unsafe { carry_out_unexpected::<KIND, LOG_WIDTH>(lane, base, index, value, at) };
-    }
-    block.left -= 1;
-    if block.left == 0 {
-        // SAFETY: the borrow of the block has ended.
-        unsafe { ring(lane, at) };
-    }
-}
-
-/// The same for an access that does not go as most do, under any look.
-#[inline(never)]
-unsafe fn carry_out_unexpected<const KIND: usize, const LOG_WIDTH: usize>(
-    lane: *mut host::Lane,
-    base: u64,
-    index: u64,
-    value: *mut u8,
-    at: &'static Location<'static>,
-) {
-    let access = const { Access::new(KIND, LOG_WIDTH) };
-    // SAFETY: the running lane is the first field of its context, which is all of its machine.
-    let simulator = unsafe { &*lane.cast::<Simulator>() };
-    simulator.step(Some(at), |block| block.access(access, base, index, value, at));
-}
-
-/// It is time to show a sign of life.
-#[cold]
-#[inline(never)]
-unsafe fn ring(lane: *mut host::Lane, at: &'static Location<'static>) {
-    // SAFETY: as in `carry_out_unexpected`.
-    unsafe { &*lane.cast::<Simulator>() }.step(Some(at), Context::ring);
-}
-
-macro_rules! accesses { ($carry_out:ident $(, $sanitize:literal)?) => {{
-    const fn of<const KIND: usize>() -> [CarryOut; Access::WIDTHS] {
-        [
-            $carry_out::<KIND, 0 $(, $sanitize)?>,
-            $carry_out::<KIND, 1 $(, $sanitize)?>,
-            $carry_out::<KIND, 2 $(, $sanitize)?>,
-            $carry_out::<KIND, 3 $(, $sanitize)?>,
-            $carry_out::<KIND, 4 $(, $sanitize)?>,
-        ]
-    }
-    [of::<0>(), of::<1>(), of::<2>(), of::<3>(), of::<4>(), of::<5>(), of::<6>(), of::<7>(), of::<8>()]
-}} }
-
-/// What carries out accesses under each of the sanitizer's looks.
-static UNSEEN: Accesses = accesses!(carry_out, false);
-static SEEN: Accesses = accesses!(carry_out, true);
-static EXAMINED: Accesses = accesses!(carry_out_unexpected);
 
 /// Lets the scheduler run until the lane may go on.
 ///
@@ -888,10 +765,7 @@ unsafe fn suspend(context: *mut Context) {
 unsafe fn stop(context: *mut Context, reason: Stop, at: Option<&'static Location<'static>>) -> ! {
     // SAFETY: as the caller says; the borrow ends before the switch.
     unsafe {
-        let block = &mut *context;
-        let (kind, detail) = *reason.0;
-        block.find(block.current, kind, at.map(Position::from), None, detail);
-        block.stopped = true;
+        (*context).stop(reason, at);
         loop {
             suspend(context);
         }
@@ -913,19 +787,6 @@ impl Simulator {
         }
     }
 
-    /// The running lane has begun an iteration of a loop in which it is time for a sign of life, or to let others catch up.
-    #[cold]
-    #[inline(never)]
-    fn pause(&self) {
-        // SAFETY: as in `step`; the borrow ends with the next statement.
-        let Loops { path, number, ref entered, .. } = unsafe { &*self.0.get() }.loops;
-        let (at, outermost) = (entered.last().map(|innermost| innermost.at), entered.len() == 1);
-        self.step(at, |block| if block.left == 0 { block.ring() } else { Ok(()) });
-        if let (true, Some(at)) = (outermost && number.is_multiple_of(PAUSE), at) {
-            self.rest(State::Loop(path), 0, at);
-        }
-    }
-
     /// Puts the running lane to rest in `state`, until the scheduler makes it ready again.
     fn rest(&self, state: State, value: u32, at: &'static Location<'static>) -> u32 {
         self.step(Some(at), |block| {
@@ -937,9 +798,11 @@ impl Simulator {
             let lane = &mut block.lanes[block.current];
             lane.value = value;
             lane.state = state;
-            std::mem::swap(&mut block.loops, &mut lane.loops);
-            block.requests.rest();
-            Ok(())
+            lane.path = block.running.path;
+            let alone = matches!(state, State::Warp { mask, .. } if mask != u32::MAX);
+            let closed = if alone { block.close_alone() } else { block.requests.close(&block.running) };
+            block.requests.rest(&block.running);
+            closed.map_err(twice)
         });
         let context = self.0.get();
         // SAFETY: no reference into the block is held across the switch.
@@ -951,10 +814,8 @@ impl Simulator {
 }
 
 impl Machine for Simulator {
-    #[inline]
-    fn lane_id(&self) -> u32 {
-        // SAFETY: as in `step`.
-        unsafe { (*self.0.get()).current as u32 % 32 }
+    unsafe fn access(&self, access: Access, base: u64, index: u64, value: *mut u8, at: &'static Location<'static>) {
+        self.step(Some(at), |block| block.access(access, base, index, value, at));
     }
 
     fn advance(&self, space: Space, base: u64, bytes: u64) -> u64 {
@@ -1003,26 +864,16 @@ impl Machine for Simulator {
         self.rest(State::Warp { mask, at, source: Some(source) }, value, at)
     }
 
-    fn loop_enter(&self, at: &'static Location<'static>) {
-        self.step(Some(at), |block| {
-            block.loops.enter(at);
-            block.call()
+    fn pause(&self, is_far: bool, at: &'static Location<'static>) {
+        let path = self.step(Some(at), |block| {
+            if block.running.left == 0 {
+                block.ring()?;
+            }
+            Ok(block.running.path)
         });
-    }
-
-    fn loop_next(&self) {
-        // SAFETY: as in `step`. It takes next to no stack, and need not look how much is left.
-        let block = unsafe { &mut *self.0.get() };
-        block.loops.next();
-        block.left -= 1;
-        if block.left == 0 || block.loops.number.is_multiple_of(PAUSE) {
-            self.pause();
+        if is_far {
+            self.rest(State::Loop(path), 0, at);
         }
-    }
-
-    fn loop_exit(&self) {
-        // SAFETY: as in `loop_next`.
-        unsafe { &mut *self.0.get() }.loops.exit();
     }
 
     fn clock(&self) -> u64 {

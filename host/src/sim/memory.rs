@@ -1,14 +1,14 @@
-//! Simulated global memory: the buffers of a plan, filled page by page as they are touched.
+//! Simulated global memory: the buffers of a plan, each in one piece, filled page by page as they are touched.
 //!
 //! An address is a buffer and an offset in it, so that an index far outside cannot land in another buffer unseen, and a
 //! report is the same bytes on every run. Blocks run on several threads: every access is a relaxed atomic of its width.
 
-use super::sanitizer::Cells;
 use super::spare;
+use gpu::device::host;
 use gpu::suite::{Before, Buffer, POISON, Plan};
-use std::marker::PhantomData;
+use std::ops::Range;
 use std::ptr;
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Acquire, Ordering::Relaxed, Ordering::Release};
 use std::sync::{Arc, OnceLock};
 
 /// Bits of an address that hold the offset; the rest holds the buffer's number, from 1. Buffers are smaller, so that no
@@ -20,8 +20,6 @@ pub(super) const LIMIT: u64 = 1 << 40;
 
 /// Bytes of a page.
 pub(super) const PAGE: u64 = 1 << 16;
-
-type Page = Box<[AtomicU64]>;
 
 /// The address of element `index` of `width` bytes from `base` on, or none if no buffer is as large.
 #[inline(always)]
@@ -41,25 +39,54 @@ pub(super) struct Memory {
     buffers: Vec<Pages>,
 }
 
-/// A buffer's size, and its pages.
+/// A buffer's size, its bytes, and which pages of them are filled.
 struct Pages {
     bytes: u64,
-    pages: Box<[OnceLock<Page>]>,
-    /// Which pages a worker has set out to fill.
+    words: *mut u64,
+    len: usize,
+    filled: Box<[OnceLock<()>]>,
+    /// Which pages a worker has set out to fill, and how many nobody has filled yet.
     claimed: Box<[AtomicBool]>,
+    missing: AtomicUsize,
+}
+
+// SAFETY: a page is written by who fills it, before anybody else gets to know where it is; from then on it is only accessed
+// atomically.
+unsafe impl Send for Pages {}
+// SAFETY: likewise.
+unsafe impl Sync for Pages {}
+
+impl Pages {
+    fn new(bytes: u64) -> Self {
+        let pages = 0..bytes.div_ceil(PAGE) as usize;
+        // Whole 16-byte cells.
+        let len = 2 * bytes.div_ceil(16) as usize;
+        Self {
+            bytes,
+            words: Box::into_raw(spare::take(len)).cast(),
+            len,
+            filled: pages.clone().map(|_| OnceLock::new()).collect(),
+            claimed: pages.clone().map(|_| AtomicBool::new(false)).collect(),
+            missing: AtomicUsize::new(pages.len()),
+        }
+    }
+
+    fn cell(&self, offset: u64) -> *mut u8 {
+        self.words.cast::<u8>().wrapping_add(offset as usize)
+    }
+}
+
+impl Drop for Pages {
+    fn drop(&mut self) {
+        // SAFETY: made by `Box::into_raw` of as many words.
+        let words = unsafe { Box::from_raw(ptr::slice_from_raw_parts_mut(self.words, self.len)) };
+        spare::keep([words].into_iter());
+    }
 }
 
 impl Memory {
     pub(super) fn new(plan: Arc<Plan>) -> Self {
-        let buffers = plan.buffers.iter().map(|buffer| {
-            let pages = 0..buffer.bytes().div_ceil(PAGE);
-            Pages {
-                bytes: buffer.bytes(),
-                pages: pages.clone().map(|_| OnceLock::new()).collect(),
-                claimed: pages.map(|_| AtomicBool::new(false)).collect(),
-            }
-        });
-        Self { buffers: buffers.collect(), plan }
+        Self { buffers: plan.buffers.iter().map(|buffer| Pages::new(buffer.bytes())).collect(), plan }
     }
 
     /// The address of a buffer's first element, aligned to 256 bytes and more.
@@ -82,49 +109,69 @@ impl Memory {
     /// Element `index` of `width` bytes from `base` on, or none if it lies outside the buffer. One that is not aligned may
     /// reach over the end.
     #[inline(always)]
-    pub(super) fn resolve(&self, recent: &mut RecentPages, base: u64, index: u64, width: u64) -> Option<Element<'_>> {
-        let address = address(base, index, width)?;
-        let cells = match recent.get(address) {
-            Some(page) => page.cells,
-            None => self.find(recent, address, width)?,
-        };
-        Some(Element::new(address, cells))
+    pub(super) fn resolve(&self, base: u64, index: u64, width: u64) -> Option<Element> {
+        self.element(address(base, index, width)?, width)
     }
 
-    /// Where a page begins that was not touched lately, and that holds `width` bytes at `address`.
-    #[inline(never)]
-    fn find(&self, recent: &mut RecentPages, address: u64, width: u64) -> Option<*const u8> {
-        let cells = self.cells(address, width)?;
-        if self.contains(address / PAGE * PAGE, PAGE) {
-            *recent.place(address) = RecentPage { number: address / PAGE, cells, shadow: Cells::UNKNOWN };
-        }
-        Some(cells)
-    }
-
-    /// The cells of the page that holds `width` bytes at `address`, or none if they lie outside every buffer.
-    fn cells(&self, address: u64, width: u64) -> Option<*const u8> {
+    fn element(&self, address: u64, width: u64) -> Option<Element> {
         if !self.contains(address, width) {
             return None;
         }
-        let (number, page) = (Self::number(address), (offset_of(address) / PAGE) as usize);
-        let cells = match self.buffers[number].pages[page].get() {
-            Some(cells) => cells,
-            None => self.first_touch(number, page),
-        };
-        Some(cells.as_ptr().cast())
+        let (number, offset) = (Self::number(address), offset_of(address));
+        let page = (offset / PAGE) as usize;
+        if self.buffers[number].filled[page].get().is_none() {
+            self.first_touch(number, page);
+        }
+        Some(Element { address, cell: self.buffers[number].cell(offset) })
     }
 
     /// A page that nobody had touched. Who finds another worker filling it fills the next one meanwhile: blocks that run at
     /// the same time mostly lie side by side.
     #[cold]
-    fn first_touch(&self, number: usize, page: usize) -> &Page {
-        let Pages { pages, claimed, .. } = &self.buffers[number];
-        let filled = |page: usize| pages[page].get_or_init(|| fill(&self.plan.buffers[number], page as u64));
-        let claim = |page: usize| claimed.get(page).is_some_and(|claimed| !claimed.swap(true, Relaxed));
+    fn first_touch(&self, number: usize, page: usize) {
+        let claim =
+            |page: usize| self.buffers[number].claimed.get(page).is_some_and(|claimed| !claimed.swap(true, Relaxed));
         if !claim(page) && claim(page + 1) {
-            filled(page + 1);
+            self.fill(number, page + 1);
         }
-        filled(page)
+        self.fill(number, page);
+    }
+
+    /// Fills a page as it stands before the kernel runs, unless it is filled.
+    fn fill(&self, number: usize, page: usize) {
+        let (buffer, pages) = (&self.plan.buffers[number], &self.buffers[number]);
+        let words = page * PAGE as usize / 8..((page + 1) * PAGE as usize / 8).min(pages.len);
+        pages.filled[page].get_or_init(|| {
+            // SAFETY: the words belong to the buffer, and nobody else refers to them before they are filled.
+            let words = unsafe { std::slice::from_raw_parts_mut(pages.words.add(words.start), words.len()) };
+            fill(buffer, page as u64, words);
+            pages.missing.fetch_sub(1, Release);
+        });
+    }
+
+    /// The bytes of a filled buffer around a resolved address, as offsets: all of them in the end, and at least its page.
+    pub(super) fn filled_around(&self, address: u64) -> Range<u64> {
+        let pages = &self.buffers[Self::number(address)];
+        if pages.missing.load(Acquire) == 0 {
+            return 0..pages.bytes;
+        }
+        let page = (offset_of(address) / PAGE) as usize;
+        let filled = |page: &usize| pages.filled.get(*page).is_some_and(|filled| filled.get().is_some());
+        let first = (page.saturating_sub(AROUND)..page).rev().take_while(filled).last().unwrap_or(page);
+        let last = (page + 1..=page + AROUND).take_while(filled).last().unwrap_or(page);
+        first as u64 * PAGE..((last as u64 + 1) * PAGE).min(pages.bytes)
+    }
+
+    /// Has `expected`, an access of `width` bytes by an aligned pointer into the buffer of a resolved address, find what is
+    /// filled around it at hand.
+    pub(super) fn lay_at_hand(&self, expected: &mut host::Expected, address: u64, width: u64) {
+        let start = offset_of(expected.base());
+        let Range { start: first, end } = self.filled_around(address);
+        // No index from the pointer on is below zero.
+        let first = first.max(start);
+        let elements = self.buffers[Self::number(address)].cell(start);
+        // SAFETY: the elements are filled and lie in the buffer, which lives as long as the memory.
+        unsafe { expected.lay_at_hand((first - start) / width, (end - first) / width, elements) };
     }
 
     /// Whether `width` bytes at `address` lie in a buffer.
@@ -136,7 +183,7 @@ impl Memory {
     pub(super) fn bits(&self, buffer: usize, i: u64) -> u64 {
         let size = self.plan.buffers[buffer].element.size();
         let address = Self::base(buffer) + i * size;
-        let element = Element::new(address, self.cells(address, size).expect("an element of the buffer"));
+        let element = self.element(address, size).expect("an element of the buffer");
         let mut bits = 0u64;
         // SAFETY: elements of buffers are aligned to their size, which is at most 8.
         unsafe { element.load(size as usize, (&raw mut bits).cast()) };
@@ -144,105 +191,33 @@ impl Memory {
     }
 }
 
-/// The pages of a memory that a worker touched last: most accesses find theirs here. Only whole ones, so that what lies in
-/// a page lies in the buffer. It must not outlive the memory.
-pub(super) struct RecentPages([RecentPage; RECENT as usize]);
+/// How many pages on either side of one are looked at.
+const AROUND: usize = 16;
 
-/// A page that was touched lately.
+/// An element of a buffer or of shared memory, which lives as long as that.
 #[derive(Clone, Copy)]
-pub(super) struct RecentPage {
-    number: u64,
-    cells: *const u8,
-    /// What the sanitizer knows of it.
-    pub(super) shadow: Cells,
-}
-
-impl RecentPage {
-    /// Stands where no page is known.
-    pub(super) const NONE: Self = Self { number: u64::MAX, cells: ptr::null(), shadow: Cells::UNKNOWN };
-
-    /// Whether an address lies in it.
-    #[inline(always)]
-    pub(super) fn holds(&self, address: u64) -> bool {
-        self.number == address / PAGE
-    }
-}
-
-/// How many pages are remembered.
-const RECENT: u64 = 64;
-
-impl RecentPages {
-    /// Knows no page yet.
-    pub(super) fn new() -> Self {
-        Self([RecentPage::NONE; RECENT as usize])
-    }
-
-    /// Where the page that an address lies in stands, if it is known. Pages at the same offset of different buffers do not push
-    /// one another out.
-    #[inline(always)]
-    fn slot(address: u64) -> usize {
-        (((address / PAGE) ^ (address >> OFFSET_BITS)) % RECENT) as usize
-    }
-
-    #[inline(always)]
-    fn place(&mut self, address: u64) -> &mut RecentPage {
-        &mut self.0[Self::slot(address)]
-    }
-
-    #[inline(always)]
-    pub(super) fn get(&self, address: u64) -> Option<&RecentPage> {
-        let page = &self.0[Self::slot(address)];
-        page.holds(address).then_some(page)
-    }
-
-    /// Remembers what the sanitizer knows of the page that an address lies in, if that was touched lately.
-    pub(super) fn shade(&mut self, address: u64, shadow: Cells) {
-        let page = self.place(address);
-        if page.holds(address) {
-            page.shadow = shadow;
-        }
-    }
-}
-
-/// An element of a buffer.
-#[derive(Clone, Copy)]
-pub(super) struct Element<'a> {
-    /// Its simulated address.
+pub(super) struct Element {
+    /// Its simulated address, or its place.
     pub(super) address: u64,
-    cell: *const u8,
-    memory: PhantomData<&'a Memory>,
+    pub(super) cell: *mut u8,
 }
 
-impl Element<'_> {
-    /// The one at `address`, which lies in `page`.
-    #[inline(always)]
-    pub(super) fn of_page(page: &RecentPage, address: u64) -> Self {
-        Self::new(address, page.cells)
-    }
-
-    /// The one at `address`, in the page that begins at `cells`.
-    #[inline(always)]
-    fn new(address: u64, cells: *const u8) -> Self {
-        Self { address, cell: cells.wrapping_add((address % PAGE) as usize), memory: PhantomData }
-    }
-
+impl Element {
     /// Copies its `width` bytes to `value`.
     ///
     /// # Safety
     /// It was resolved for `width` and is aligned to it; `value` has room for as many.
-    #[inline(always)]
     pub(super) unsafe fn load(self, width: usize, value: *mut u8) {
         let cell = self.cell;
-        // SAFETY: cell and value are `width` bytes, aligned; pages live as long as the memory and are only accessed
-        // atomically.
+        // SAFETY: cell and value are `width` bytes, aligned; the memory is only accessed atomically.
         unsafe {
             match width {
-                1 => *value = (*cell.cast::<AtomicU8>()).load(Relaxed),
-                2 => *value.cast::<u16>() = (*cell.cast::<AtomicU16>()).load(Relaxed),
-                4 => *value.cast::<u32>() = (*cell.cast::<AtomicU32>()).load(Relaxed),
+                1 => *value = host::read(cell),
+                2 => *value.cast::<u16>() = host::read(cell.cast()),
+                4 => *value.cast::<u32>() = host::read(cell.cast()),
                 _ => {
                     for word in 0..width / 8 {
-                        *value.cast::<u64>().add(word) = (*cell.cast::<AtomicU64>().add(word)).load(Relaxed);
+                        *value.cast::<u64>().add(word) = host::read(cell.cast::<u64>().add(word));
                     }
                 }
             }
@@ -253,18 +228,17 @@ impl Element<'_> {
     ///
     /// # Safety
     /// As [`Element::load`].
-    #[inline(always)]
     pub(super) unsafe fn store(self, width: usize, value: *const u8) {
         let cell = self.cell;
         // SAFETY: as in `load`.
         unsafe {
             match width {
-                1 => (*cell.cast::<AtomicU8>()).store(*value, Relaxed),
-                2 => (*cell.cast::<AtomicU16>()).store(*value.cast::<u16>(), Relaxed),
-                4 => (*cell.cast::<AtomicU32>()).store(*value.cast::<u32>(), Relaxed),
+                1 => host::write(cell, *value),
+                2 => host::write(cell.cast(), *value.cast::<u16>()),
+                4 => host::write(cell.cast(), *value.cast::<u32>()),
                 _ => {
                     for word in 0..width / 8 {
-                        (*cell.cast::<AtomicU64>().add(word)).store(*value.cast::<u64>().add(word), Relaxed);
+                        host::write(cell.cast::<u64>().add(word), *value.cast::<u64>().add(word));
                     }
                 }
             }
@@ -272,23 +246,16 @@ impl Element<'_> {
     }
 }
 
-/// Page `number` of a buffer, as it stands before the kernel runs.
-fn fill(buffer: &Buffer, number: u64) -> Page {
+/// Fills the `words` of page `number` of a buffer as they stand before the kernel runs.
+fn fill(buffer: &Buffer, number: u64, words: &mut [u64]) {
     let size = buffer.element.size();
     let first = number * PAGE / size;
     let elements = (PAGE / size).min(buffer.len - first);
     let blank = if let Before::Zero = buffer.before { 0 } else { POISON };
-    // Whole 16-byte cells.
-    let mut words = spare::take((elements * size).div_ceil(16) as usize * 2, u64::from_ne_bytes([blank; 8]));
+    // What is laid ends with a whole word, and a buffer with two.
+    let laid = if let Before::Filled(_) = buffer.before { (elements * size).div_ceil(8) as usize } else { 0 };
+    words[laid..].fill(u64::from_ne_bytes([blank; 8]));
     if let Before::Filled(fill) = &buffer.before {
-        fill.lay(first..first + elements, &mut words);
-    }
-    words.into_iter().map(AtomicU64::new).collect()
-}
-
-impl Drop for Memory {
-    fn drop(&mut self) {
-        let pages = self.buffers.iter_mut().flat_map(|buffer| &mut buffer.pages).filter_map(OnceLock::take);
-        spare::keep(pages.map(|page| page.into_iter().map(AtomicU64::into_inner).collect()));
+        fill.lay(first..first + elements, &mut words[..laid]);
     }
 }

@@ -30,15 +30,14 @@ pub use pattern::Pattern;
 pub use sample::{Sample, Sampled, Sampling, Tally};
 
 use block::Runner;
-use gpu::device::host::{Kernel, Space};
+use gpu::device::host::{self, Kernel, LastAccess, Space};
 use gpu::suite::{Counts, Operation, Plan};
 use lane::{Cost, Region};
 use memory::Memory;
 use sample::Sampler;
 use sanitizer::{Look, Shadow};
 use std::collections::{BTreeMap, BTreeSet};
-use std::panic::Location;
-use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant};
@@ -241,8 +240,7 @@ struct Pulse {
     block: AtomicU64,
     /// The thread it runs, from 1; 0 while none runs.
     thread: AtomicU64,
-    /// The last access.
-    at: AtomicPtr<Location<'static>>,
+    last: LastAccess,
 }
 
 impl Pulse {
@@ -394,7 +392,7 @@ fn run(
 
 /// What one worker counted, and what it found in which turn.
 struct Part {
-    counts: Vec<(requests::Site, Region, Cost)>,
+    counts: Vec<(host::Site, Region, Cost)>,
     sampler: Option<Sampler>,
     findings: Option<(u64, Vec<Finding>)>,
     shared_bytes: u64,
@@ -437,7 +435,7 @@ fn gather(job: Arc<Job>, parts: Vec<Part>) -> Outcome {
     let mut regions = BTreeMap::<_, Counts>::new();
     let mut transactions = BTreeMap::<_, Transactions>::new();
     if findings.is_empty() {
-        let key = |site: requests::Site| (Position::from(site.at()), site.space(), site.operation(), site.width());
+        let key = |site: host::Site| (Position::from(site.at()), site.space(), site.operation(), site.width());
         let name = |region| match region {
             Region::Buffer(buffer) => job.plan.buffers[buffer].name.to_owned(),
             Region::Shared(array) => array.to_owned(),
@@ -501,8 +499,7 @@ impl Watch {
             (since.elapsed() > job.limits.silence).then(|| (block, thread as u32 - 1, pulse))
         });
         let (block, thread, pulse) = silent.min_by_key(|(block, ..)| *block)?;
-        // SAFETY: null, or a position of the program, which lives for ever.
-        let at = unsafe { pulse.at.load(Relaxed).as_ref() };
+        let at = pulse.last.get().map(host::Site::at);
         let start = Position { file: job.kernel.file, line: job.kernel.line, column: 1 };
         let after = if at.is_some() { "since this access" } else { "since the kernel began" };
         Some(Finding {

@@ -4,271 +4,430 @@
 //! after another, so a request is complete when all lanes of the warp have come together again: at a barrier, a shuffle
 //! of all, the end.
 
-use super::memory::{RecentPage, RecentPages};
-use gpu::device::Cache;
-use gpu::device::host::{Access, Op, Space};
-use gpu::suite::Operation;
+use super::pattern::even_step;
+use gpu::device::host::{Expected, Lane, Site};
 use rustc_hash::FxHashMap;
-use std::panic::Location;
+use std::ops::Range;
+use std::ptr;
 
-/// A source position with what it does, in one word: the position's address, which leaves 16 bits free.
-#[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
-pub(super) struct Site(u64);
-
-impl Site {
-    #[inline(always)]
-    pub(super) fn new(at: &'static Location<'static>, access: Access) -> Self {
-        Self(std::ptr::from_ref(at).expose_provenance() as u64 | u64::from(access.code()) << 48)
-    }
-
-    pub(super) fn at(self) -> &'static Location<'static> {
-        let pointer = std::ptr::with_exposed_provenance::<Location<'static>>((self.0 & (u64::MAX >> 16)) as usize);
-        // SAFETY: `new` took the address of a reference that lives for ever.
-        unsafe { &*pointer }
-    }
-
-    #[inline(always)]
-    pub(super) fn access(self) -> Access {
-        Access::from_code((self.0 >> 48) as u8)
-    }
-
-    pub(super) fn space(self) -> Space {
-        self.access().space()
-    }
-
-    pub(super) fn operation(self) -> Operation {
-        operation(self.access())
-    }
-
-    pub(super) fn width(self) -> u64 {
-        self.access().width() as u64
-    }
-
-    /// Whether it goes past the L1: a store, an atomic addition, and a load that says so.
-    pub(super) fn is_past_l1(self) -> bool {
-        !matches!(self.access().op(), Op::Load(Cache::All))
-    }
-}
-
-/// What an access does, as far as counts go.
-#[inline(always)]
-pub(super) fn operation(access: Access) -> Operation {
-    match access.op() {
-        Op::Load(_) => Operation::Load,
-        Op::Store => Operation::Store,
-        Op::AtomicAdd(_) => Operation::Atomic,
-    }
-}
-
-/// One warp instruction: the lanes in `mask` access `addresses`.
-pub(super) struct Request {
+/// One warp instruction: the lanes in `mask` go to elements at `indices` from the address `start` on. Addresses are simulated
+/// global ones, or places in shared memory; those of lanes not in `mask` mean nothing.
+pub(super) struct Request<'a> {
     pub(super) site: Site,
-    /// Which iteration of which loops, as a hash.
-    path: u64,
     pub(super) mask: u32,
-    /// The page of global memory that a lane of it touched last.
-    pub(super) page: RecentPage,
-    /// Simulated global addresses, or offsets in shared memory; those of lanes not in `mask` mean nothing.
-    pub(super) addresses: [u64; 32],
+    /// Bytes from each lane's address to the next one's, if all lanes are active and those are the same throughout.
+    pub(super) step: Option<i64>,
+    start: u64,
+    log_width: u32,
+    indices: &'a [u64; 32],
 }
 
-/// The requests of a warp since its lanes were last together.
-///
-/// Lanes run one after another, mostly through the same accesses in the same order, and so do warps. So each lane looks first
-/// where its last access says the next one stands, and only then by site and path.
-pub(super) struct Requests {
-    /// Those that lanes take part in, in the order in which they were first met; behind them, without lanes yet, those that
-    /// are expected next, since the lanes that were last together went on like that.
-    requests: Vec<Request>,
-    by_key: FxHashMap<(Site, u64), usize>,
-    /// The lane that runs, as a number and as a mask.
-    lane: usize,
-    bit: u32,
-    /// The request that its next access is expected to belong to, one of `requests` or their end.
-    next: *mut Request,
-    end: *mut Request,
-    /// Where the next accesses of the lanes that rest are expected.
-    resting: [usize; 32],
-}
-
-/// A lane came by an access twice in one iteration.
-pub(super) struct OpenGrouping;
-
-impl Requests {
-    pub(super) fn new() -> Self {
-        let (mut requests, by_key) = (Vec::new(), FxHashMap::default());
-        let start = requests.as_mut_ptr();
-        Self { requests, by_key, lane: 0, bit: 1, next: start, end: start, resting: [0; 32] }
-    }
-
-    /// Makes `lane` the one that runs, from the first access on.
+impl<'a> Request<'a> {
     #[inline(always)]
-    pub(super) fn begin(&mut self, lane: usize) {
-        (self.lane, self.bit, self.next) = (lane, 1 << lane, self.requests.as_mut_ptr());
+    pub(super) fn new(site: Site, mask: u32, start: u64, indices: &'a [u64; 32]) -> Self {
+        let log_width = site.width().trailing_zeros();
+        let step = if mask == u32::MAX { even_step(indices).map(|step| step << log_width) } else { None };
+        Self { site, mask, step, start, log_width, indices }
     }
 
-    /// The lane that runs comes to rest.
-    pub(super) fn rest(&mut self) {
-        self.resting[self.lane] = (self.next.addr() - self.requests.as_ptr().addr()) / size_of::<Request>();
-    }
-
-    /// The lane that runs goes on from where it came to rest.
-    pub(super) fn resume(&mut self) {
-        self.expect(self.resting[self.lane]);
-    }
-
-    /// Expects the next access to belong to the request at `place`.
-    fn expect(&mut self, place: usize) {
-        let [next, end] = [place, self.requests.len()].map(|place| self.requests.as_mut_ptr().wrapping_add(place));
-        (self.next, self.end) = (next, end);
-    }
-
-    /// Adds an access of the running lane to the request that is expected next, if it belongs to that; one to global memory
-    /// only if its page is among the `recent` ones. Returns the request's page. The path is read as late as it is needed.
+    /// Where a lane goes.
     #[inline(always)]
-    pub(super) fn add_expected(
-        &mut self,
-        site: Site,
-        path: &u64,
-        address: u64,
-        recent: Option<&RecentPages>,
-    ) -> Option<&RecentPage> {
-        if self.next == self.end {
-            return None;
-        }
-        // SAFETY: it is one of `requests`, whose memory stays where it is until the next call of `expect`.
-        let request = unsafe { &mut *self.next };
-        if let Some(recent) = recent
-            && !request.page.holds(address)
-        {
-            request.page = *recent.get(address)?;
-        }
-        let mask = request.mask | self.bit;
-        if request.site != site || request.path != *path || request.mask == mask {
-            return None;
-        }
-        request.mask = mask;
-        request.addresses[self.lane % 32] = address;
-        self.next = self.next.wrapping_add(1);
-        Some(&request.page)
+    pub(super) fn address(&self, lane: usize) -> u64 {
+        self.start.wrapping_add(self.indices[lane] << self.log_width)
     }
 
-    /// Adds an access of the running lane to the request of its site and path, a new one if no lane has come by before.
-    pub(super) fn add(&mut self, site: Site, path: u64, address: u64) -> Result<(), OpenGrouping> {
-        let known = self.by_key.get(&(site, path)).copied().filter(|&place| self.requests[place].mask != 0);
-        let place = known.unwrap_or_else(|| self.begin_request(site, path));
-        self.expect(place);
-        self.add_expected(site, &path, address, None).map(|_| ()).ok_or(OpenGrouping)
+    /// Where the lanes go.
+    #[inline(always)]
+    pub(super) fn addresses(&self) -> [u64; 32] {
+        std::array::from_fn(|lane| self.address(lane))
     }
 
-    /// A request that no lane has come by before; returns its place. What was expected there, and behind it, no longer is.
-    fn begin_request(&mut self, site: Site, path: u64) -> usize {
-        let place = made(&self.requests).len();
-        if place < self.requests.len() {
-            self.requests.truncate(place);
-            self.by_key.retain(|_, known| *known < place);
-        }
-        self.requests.push(Request { site, path, mask: 0, page: RecentPage::NONE, addresses: [0; 32] });
-        self.by_key.insert((site, path), place);
-        place
+    /// Where the first active lane goes.
+    #[inline(always)]
+    pub(super) fn first(&self) -> u64 {
+        self.address(self.mask.trailing_zeros() as usize % 32)
     }
 
-    /// Takes all requests, in the order in which they were first met, and behind them those expected: the lanes are together.
-    pub(super) fn take(&mut self) -> Vec<Request> {
-        std::mem::take(&mut self.requests)
-    }
-
-    /// Takes requests that have been counted back: they are expected again.
-    pub(super) fn give_back(&mut self, mut requests: Vec<Request>) {
-        requests.iter_mut().take_while(|request| request.mask != 0).for_each(|request| request.mask = 0);
-        self.requests = requests;
-        self.resting = [0; 32];
-        self.expect(0);
-    }
-
-    /// Takes the requests that a lane in `lanes` takes part in.
-    pub(super) fn take_passed(&mut self, lanes: u32) -> Vec<Request> {
-        let mut requests = self.take();
-        requests.truncate(made(&requests).len());
-        self.clear();
-        let (passed, rest): (Vec<_>, Vec<_>) = requests.into_iter().partition(|request| request.mask & lanes != 0);
-        for (place, request) in rest.iter().enumerate() {
-            self.by_key.insert((request.site, request.path), place);
-        }
-        self.requests = rest;
-        self.expect(0);
-        passed
-    }
-
-    /// Forgets all requests, and what was expected.
-    pub(super) fn clear(&mut self) {
-        self.requests.clear();
-        self.by_key.clear();
-        self.expect(0);
-        self.resting = [0; 32];
-    }
-}
-
-/// Those requests that lanes take part in.
-pub(super) fn made(requests: &[Request]) -> &[Request] {
-    &requests[..requests.partition_point(|request| request.mask != 0)]
-}
-
-impl Request {
     /// The addresses of the active lanes, put side by side in `room`.
-    pub(super) fn active<'a>(&self, room: &'a mut [u64; 32]) -> &'a [u64] {
+    pub(super) fn active<'r>(&self, room: &'r mut [u64; 32]) -> &'r [u64] {
         let mut n = 0;
         for lane in 0..32 {
-            room[n] = self.addresses[lane];
+            room[n] = self.address(lane);
             n += (self.mask >> lane & 1) as usize;
         }
         &room[..n]
     }
 }
 
+/// A request that lanes may still take part in; which indices they go to stands where it is expected.
+#[derive(Clone, Copy)]
+struct Open {
+    site: Site,
+    /// Which iteration of which loops, as a hash.
+    path: u64,
+    mask: u32,
+    /// The lanes whose accesses the sanitizer has looked at.
+    seen: u32,
+}
+
+/// The requests of a warp since its lanes were last together.
+///
+/// Lanes run one after another, mostly through the same accesses in the same order, and so do warps. So each lane is expected
+/// to go through the list from one request to the next: while it does, it runs by itself and enters the indices alone. The
+/// machine hears of it only when it leaves the list, jumps in it, or comes to rest; then the stretch that it went is entered
+/// in the masks.
+pub(super) struct Requests {
+    /// What lanes see of `requests`, and [`Expected::NONE`] behind them.
+    expected: Vec<Expected>,
+    /// Those that lanes take part in, in the order in which they were first met; behind them, without lanes yet, those that
+    /// are expected next, since the lanes that were last together went on like that.
+    requests: Vec<Open>,
+    by_key: FxHashMap<(Site, u64), usize>,
+    /// How many requests have lanes, as far as stretches are closed.
+    made: usize,
+    /// Where the stretch of the running lane begins; and how many accesses it made before, since it began or went on.
+    begin: usize,
+    before: u64,
+    /// Whether the running lane has jumped, so that it may come by a request twice.
+    jumped: bool,
+    /// A stretch that some lanes went, which is not entered in the masks yet.
+    stretch: Range<usize>,
+    lanes: u32,
+    /// Where it ends, if the next lane to end there without a jump went it too; else null.
+    end: *const Expected,
+    /// Where the next accesses of the lanes that rest are expected.
+    resting: [usize; 32],
+}
+
+/// A lane came by an access twice in one iteration.
+pub(super) struct Twice(pub(super) Site);
+
+impl Requests {
+    pub(super) fn new() -> Self {
+        Self {
+            expected: vec![Expected::NONE],
+            requests: Vec::new(),
+            by_key: FxHashMap::default(),
+            made: 0,
+            begin: 0,
+            before: 0,
+            jumped: false,
+            stretch: 0..0,
+            lanes: 0,
+            end: ptr::null(),
+            resting: [0; 32],
+        }
+    }
+
+    /// Makes `lane` the one that runs, from the first access on.
+    pub(super) fn begin(&mut self, lane: &mut Lane) {
+        (self.begin, self.before, self.jumped) = (0, 0, false);
+        self.expect(lane, 0);
+    }
+
+    /// If the running lane went, since it began, the stretch that is put aside: puts it aside for this lane too, and makes
+    /// it the next one, from the first access on.
+    #[inline(always)]
+    pub(super) fn end_alike(&mut self, lane: &mut Lane) -> bool {
+        let alike = ptr::eq(lane.next, self.end);
+        if alike {
+            self.lanes |= 1 << lane.number;
+            self.expect(lane, 0);
+        }
+        alike
+    }
+
+    /// The running lane, whose stretch is closed, comes to rest.
+    pub(super) fn rest(&mut self, lane: &Lane) {
+        self.resting[lane.number] = self.begin;
+    }
+
+    /// Makes `lane` the one that runs, from where it came to rest.
+    pub(super) fn resume(&mut self, lane: &mut Lane) {
+        let place = self.resting[lane.number];
+        (self.begin, self.before, self.jumped, self.end) = (place, 0, place != 0, ptr::null());
+        self.expect(lane, place);
+    }
+
+    /// Expects the lane's next access to belong to the request at `place`.
+    #[inline(always)]
+    fn expect(&mut self, lane: &mut Lane, place: usize) {
+        lane.next = self.expected.as_mut_ptr().wrapping_add(place);
+    }
+
+    /// The place where the running lane is expected next.
+    #[inline(always)]
+    fn next(&self, lane: &Lane) -> usize {
+        // SAFETY: it is one of those expected, or what stands behind them.
+        unsafe { lane.next.cast_const().offset_from_unsigned(self.expected.as_ptr()) }
+    }
+
+    /// How many accesses the running lane has made since it began or went on.
+    pub(super) fn accesses(&self, lane: &Lane) -> u64 {
+        self.before + (self.next(lane) - self.begin) as u64
+    }
+
+    /// Closes the stretch of the running lane. Lanes that went the same one are put together.
+    #[inline(always)]
+    pub(super) fn close(&mut self, lane: &Lane) -> Result<(), Twice> {
+        if self.jumped {
+            return self.close_alone(lane).map(|_| ());
+        }
+        let stretch = self.pass(lane);
+        if stretch != self.stretch {
+            self.enter();
+            self.stretch = stretch;
+        }
+        self.lanes |= 1 << lane.number;
+        self.end = if self.stretch.start == 0 { lane.next } else { ptr::null() };
+        Ok(())
+    }
+
+    /// The same for this lane alone, whose stretch is returned.
+    pub(super) fn close_alone(&mut self, lane: &Lane) -> Result<Range<usize>, Twice> {
+        let stretch = self.pass(lane);
+        self.made = self.made.max(stretch.end);
+        for request in &mut self.requests[stretch.clone()] {
+            if request.mask >> lane.number & 1 == 1 {
+                return Err(Twice(request.site));
+            }
+            request.mask |= 1 << lane.number;
+        }
+        Ok(stretch)
+    }
+
+    /// The stretch of the running lane ends here, and the next one begins.
+    #[inline(always)]
+    fn pass(&mut self, lane: &Lane) -> Range<usize> {
+        let stretch = self.begin..self.next(lane);
+        self.before += stretch.len() as u64;
+        self.begin = stretch.end;
+        stretch
+    }
+
+    /// Enters the stretch that was put aside in the masks.
+    fn enter(&mut self) {
+        self.made = self.made.max(self.stretch.end);
+        self.end = ptr::null();
+        let lanes = std::mem::take(&mut self.lanes);
+        self.requests[std::mem::take(&mut self.stretch)].iter_mut().for_each(|request| request.mask |= lanes);
+    }
+
+    /// Where the request stands that an access of the running lane at `site` by the pointer `base` belongs to: behind those
+    /// made if it is a new one.
+    pub(super) fn find(&mut self, lane: &mut Lane, site: Site, base: u64) -> usize {
+        let (next, path) = (self.next(lane), lane.path);
+        let made = self.made.max(self.stretch.end).max(next);
+        let is = |request: &Open| (request.site, request.path) == (site, path);
+        if self.requests.get(next).is_some_and(is) {
+            if next == made && self.expected[next].base() != base {
+                self.expected[next] = Expected::new(site, path, base);
+            }
+            return next;
+        }
+        let known = self.by_key.get(&(site, path)).copied().filter(|&place| place < made);
+        known.unwrap_or_else(|| {
+            // What was expected there, and behind it, no longer is.
+            if made < self.requests.len() {
+                self.requests.truncate(made);
+                self.by_key.retain(|_, known| *known < made);
+            }
+            self.expected.truncate(made);
+            self.requests.push(Open { site, path, mask: 0, seen: 0 });
+            self.expected.extend([Expected::new(site, path, base), Expected::NONE]);
+            self.by_key.insert((site, path), made);
+            self.end = ptr::null();
+            self.expect(lane, next);
+            made
+        })
+    }
+
+    /// Whether the running lane jumps if it goes on at `place`.
+    pub(super) fn is_elsewhere(&self, lane: &Lane, place: usize) -> bool {
+        self.next(lane) != place
+    }
+
+    /// Adds an access of the running lane to the request at `place`: where it is expected, or anywhere if its stretch is
+    /// closed.
+    pub(super) fn add(&mut self, lane: &mut Lane, place: usize) -> Result<&mut Expected, Twice> {
+        if self.is_elsewhere(lane, place) {
+            (self.begin, self.jumped, self.end) = (place, true, ptr::null());
+        }
+        let Open { site, mask, .. } = self.requests[place];
+        if self.jumped && mask >> lane.number & 1 == 1 {
+            return Err(Twice(site));
+        }
+        self.expect(lane, place + 1);
+        Ok(&mut self.expected[place])
+    }
+
+    /// Notes that the sanitizer looks at what `lanes` did in the request at `place`; returns those of them that did something
+    /// that it has not looked at.
+    pub(super) fn see(&mut self, place: usize, lanes: u32) -> u32 {
+        let Open { mask, seen, .. } = &mut self.requests[place];
+        let lanes = lanes & *mask & !*seen;
+        *seen |= lanes;
+        lanes
+    }
+
+    /// The lanes that take part in the request at `place`.
+    pub(super) fn lanes(&self, place: usize) -> u32 {
+        self.requests[place].mask
+    }
+
+    /// The request at `place`. Its indices count from `start` of the pointer that they came by.
+    #[inline(always)]
+    pub(super) fn get(&self, place: usize, start: impl Fn(Site, u64) -> u64) -> Request<'_> {
+        let (Open { site, mask, .. }, expected) = (self.requests[place], &self.expected[place]);
+        Request::new(site, mask, start(site, expected.base()), expected.indices())
+    }
+
+    /// How many requests have lanes, all of which are at rest or have ended. They stand in the order in which they were
+    /// first met.
+    pub(super) fn made(&mut self) -> usize {
+        self.enter();
+        self.made
+    }
+
+    /// The lanes are together, and go through the same requests again, for all that is known.
+    pub(super) fn restart(&mut self) {
+        let made = std::mem::take(&mut self.made);
+        self.requests[..made].iter_mut().for_each(|request| (request.mask, request.seen) = (0, 0));
+        self.resting = [0; 32];
+    }
+
+    /// Forgets the requests that a lane in `lanes` takes part in, and what was expected.
+    pub(super) fn forget(&mut self, lanes: u32) {
+        let made = std::mem::take(&mut self.made);
+        let requests = std::mem::take(&mut self.requests).into_iter().zip(std::mem::take(&mut self.expected));
+        let rest = requests.take(made).filter(|(request, _)| request.mask & lanes == 0);
+        (self.requests, self.expected) = rest.unzip();
+        self.expected.push(Expected::NONE);
+        self.made = self.requests.len();
+        self.by_key = (0..).zip(&self.requests).map(|(place, request)| ((request.site, request.path), place)).collect();
+        self.resting = [0; 32];
+    }
+
+    /// Forgets all requests, and what was expected.
+    pub(super) fn clear(&mut self) {
+        *self = Self::new();
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use gpu::device::host::{Access, Coordinates, LastAccess};
     use gpu::suite::noise;
+    use std::panic::Location;
+
+    /// Memory that an access may find at hand.
+    static ELEMENT: u32 = 0;
+
+    /// Has a lane make an access as kernels do: by itself if it is expected and at hand, else by the machine; says which, or
+    /// that it came by twice.
+    fn access(requests: &mut Requests, lane: &mut Lane, site: Site, base: u64, index: u64) -> Result<bool, Twice> {
+        // SAFETY: what is expected of the lane was set by `requests`.
+        if unsafe { Expected::meet(lane, site, base, index) }.is_some() {
+            return Ok(true);
+        }
+        let place = requests.find(lane, site, base);
+        if requests.is_elsewhere(lane, place) {
+            requests.close_alone(lane)?;
+        }
+        let expected = requests.add(lane, place)?;
+        expected.enter(lane.number, index);
+        if expected.base() == base {
+            // SAFETY: nobody looks at the elements.
+            unsafe { expected.lay_at_hand(0, 8, (&raw const ELEMENT).cast_mut().cast()) };
+        }
+        Ok(false)
+    }
 
     /// Warps that mostly go the same way, whose lanes mostly do: what was expected changes nothing but how an access finds
     /// its request.
     #[test]
     fn requests_stand_in_the_order_in_which_they_were_first_met_whatever_was_expected() {
         let at = Location::caller();
-        let (mut drawn, mut as_expected, mut otherwise, mut twice) = (0, 0, 0, 0);
+        let last = LastAccess::default();
+        let mut drawn = 0;
+        let (mut as_expected, mut otherwise, mut twice) = (0, 0, 0);
         let mut random = |below: u64| {
             drawn += 1;
             noise(drawn) as u64 % below
         };
         let mut requests = Requests::new();
-        for warp in 0..1000 {
-            let mut met: Vec<(Site, u64, u32)> = Vec::new();
-            for lane in 0..4 {
-                requests.begin(lane);
+        for warp in 0..2000 {
+            let mut met: Vec<(Site, u64, u32, [u64; 4])> = Vec::new();
+            let mut stopped = false;
+            for number in 0..4 {
+                let mut lane = Lane {
+                    coordinates: Coordinates::default(),
+                    number,
+                    path: 0,
+                    next: ptr::null_mut(),
+                    left: 1,
+                    last: (&last).into(),
+                    machine: None,
+                };
+                requests.begin(&mut lane);
                 for step in 0..10 {
                     let [kind, path] = if random(20) == 0 { [random(9), random(3)] } else { [step % 5, step / 5] };
-                    if random(20) == 0 {
+                    if stopped || random(20) == 0 {
                         continue;
                     }
+                    lane.path = path;
                     let site = Site::new(at, Access::new(kind as usize, 2));
-                    let expected = requests.add_expected(site, &path, step, None).is_some();
-                    let added = expected || requests.add(site, path, step).is_ok();
+                    let (base, index) = (kind << 8, random(10));
                     let known = met.iter_mut().find(|request| (request.0, request.1) == (site, path));
-                    assert_eq!(added, known.as_ref().is_none_or(|request| request.2 >> lane & 1 == 0), "warp {warp}");
-                    match known {
-                        Some(request) => request.2 |= 1 << lane,
-                        None => met.push((site, path, 1 << lane)),
+                    let again = known.as_ref().is_some_and(|request| request.2 >> number & 1 == 1);
+                    match access(&mut requests, &mut lane, site, base, index) {
+                        Ok(expected) if !again => {
+                            as_expected += u32::from(expected);
+                            otherwise += u32::from(!expected);
+                            match known {
+                                Some(request) => {
+                                    request.2 |= 1 << number;
+                                    request.3[number] = index;
+                                }
+                                None => {
+                                    let mut indices = [0; 4];
+                                    indices[number] = index;
+                                    met.push((site, path, 1 << number, indices));
+                                }
+                            }
+                        }
+                        // One that goes by itself is found out when its stretch is closed.
+                        Ok(true) => {
+                            assert!(requests.close(&lane).is_err_and(|Twice(known)| known == site), "warp {warp}");
+                            (stopped, twice) = (true, twice + 1);
+                        }
+                        Ok(false) => panic!("warp {warp}: lane {number} was let by twice"),
+                        Err(Twice(known)) => {
+                            assert!(again && known == site, "warp {warp}");
+                            (stopped, twice) = (true, twice + 1);
+                        }
                     }
-                    as_expected += u32::from(expected);
-                    otherwise += u32::from(added && !expected);
-                    twice += u32::from(!added);
+                }
+                if !stopped && !requests.end_alike(&mut lane) {
+                    assert!(requests.close(&lane).is_ok(), "warp {warp}");
                 }
             }
-            let complete = requests.take();
-            let found = made(&complete).iter().map(|request| (request.site, request.path, request.mask));
-            assert!(found.eq(met), "warp {warp}");
-            requests.give_back(complete);
+            if stopped {
+                requests.clear();
+                continue;
+            }
+            assert_eq!(requests.made(), met.len(), "warp {warp}");
+            for (place, (site, path, mask, indices)) in met.into_iter().enumerate() {
+                assert_eq!(requests.requests[place].path, path, "warp {warp}");
+                let request = requests.get(place, |_, base| base);
+                assert_eq!((request.site, request.mask), (site, mask), "warp {warp}");
+                for lane in (0..4).filter(|lane| mask >> lane & 1 == 1) {
+                    let kind = u64::from(site.access().code() >> 3);
+                    assert_eq!(request.address(lane), (kind << 8) + 4 * indices[lane], "warp {warp}");
+                }
+            }
+            requests.restart();
         }
         let ways = [as_expected, otherwise, twice];
         assert!(ways.iter().all(|&times| times > 500), "as expected, otherwise and twice: {ways:?}");

@@ -4,7 +4,8 @@ use super::banks;
 use super::coalesce::SECTOR;
 use super::lane::Region;
 use super::pattern::Pattern;
-use super::requests::{Request, Site};
+use super::requests::Request;
+use gpu::device::host::Site;
 use gpu::suite::Counts;
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
@@ -133,12 +134,12 @@ impl Sampler {
         turn: u64,
         block: [u32; 3],
         warp: u32,
-        request: &Request,
+        request: &Request<'_>,
         region: Region,
         counts: Counts,
     ) {
         let (site, mask) = (request.site, request.mask);
-        let offset = |lane: usize| if mask >> lane & 1 == 1 { region.offset(request.addresses[lane]) } else { 0 };
+        let offset = |lane: usize| if mask >> lane & 1 == 1 { region.offset(request.address(lane)) } else { 0 };
         let sample = Sample { block, warp, mask, addresses: std::array::from_fn(offset), counts };
         if warp < self.sampling.warps && self.sampling.keeps(turn, self.blocks) {
             let seen = self.seen.entry((turn, warp, site)).or_default();

@@ -5,7 +5,8 @@
 //! among the lanes of its mask. A shuffle exchanges registers and orders no memory, and nothing orders the blocks of a
 //! launch. Two stores of the same value race like any other: neither compiler nor GPU promises anything of them.
 //!
-//! The first look ([`filter`]) goes along with blocks that run in parallel. It is cheap, and may suspect too much. Once it
+//! The first look ([`filter`]) goes along with blocks that run in parallel, request by request. It is cheap, and may suspect
+//! too much. Once it
 //! does, the launch begins anew, block after block, under the second look ([`history`]), which is exact and names the
 //! accesses: so a report is the same on any number of threads, and only a suspicious kernel pays for it.
 
@@ -13,14 +14,14 @@ mod filter;
 mod history;
 mod order;
 
-pub(super) use filter::{Cells, Shadow};
+pub(super) use filter::Shadow;
 pub(super) use history::{Race, Uninitialized};
 
 use super::Job;
-use super::memory::{Memory, PAGE, RecentPages, offset_of};
-use super::requests::{Site, operation};
-use filter::{GlobalWord, SharedShadow, SharedWord};
-use gpu::device::host::{Access, Kernel, ParameterKind, Space};
+use super::memory::{Memory, PAGE, offset_of};
+use super::requests::Request;
+use filter::{Cells, GlobalWord, SharedShadow, SharedWord};
+use gpu::device::host::{Kernel, ParameterKind, Site, Space};
 use gpu::suite::{Before, Buffer, Plan};
 use history::History;
 use order::Order;
@@ -58,10 +59,8 @@ pub(super) fn shadow_bytes(kernel: &Kernel, plan: &Plan) -> u64 {
 pub(super) struct Sanitizer {
     look: Look,
     order: Order,
-    /// The thread that runs, and the moment of what it does next as words of the filter.
-    thread: usize,
+    /// The block that runs, as a word of the filter.
     global_word: GlobalWord,
-    shared_word: SharedWord,
     shared_shadow: SharedShadow,
     shared: History,
     global: History,
@@ -70,17 +69,9 @@ pub(super) struct Sanitizer {
 impl Sanitizer {
     pub(super) fn new(look: Look, threads: usize) -> Self {
         let order = Order::new(threads);
-        let now = order.now(0);
-        Self {
-            look,
-            order,
-            thread: 0,
-            global_word: GlobalWord::new(now),
-            shared_word: SharedWord::new(now),
-            shared_shadow: SharedShadow::new(),
-            shared: History::default(),
-            global: History::default(),
-        }
+        let global_word = GlobalWord::new(order.now(0));
+        let (shared, global) = (History::default(), History::default());
+        Self { look, order, global_word, shared_shadow: SharedShadow::new(), shared, global }
     }
 
     /// A block begins, the `turn`-th of the run.
@@ -88,15 +79,6 @@ impl Sanitizer {
         self.order.begin(turn);
         self.global_word = GlobalWord::new(self.order.now(0));
         self.shared.clear();
-    }
-
-    /// `thread` is the one that runs.
-    #[inline(always)]
-    pub(super) fn select(&mut self, thread: usize) {
-        let now = self.order.now(thread);
-        self.thread = thread;
-        self.global_word = self.global_word.at(now);
-        self.shared_word = SharedWord::new(now);
     }
 
     /// The lanes in `mask` of the warp that begins at thread `first` have met at a `sync_warp`.
@@ -109,68 +91,63 @@ impl Sanitizer {
         self.order.pass_barrier();
     }
 
-    /// Whether it looks at accesses at all.
-    pub(super) fn is_looking(&self) -> bool {
-        self.look != Look::Away
+    /// How closely it looks.
+    pub(super) fn look(&self) -> Look {
+        self.look
     }
 
-    /// Looks at an access of the running thread; returns what it races with.
-    #[inline(always)]
-    pub(super) fn look(
-        &mut self,
-        job: &Job,
-        recent: &mut RecentPages,
-        site: Site,
-        access: Access,
-        address: u64,
-    ) -> Option<Race> {
-        match self.look {
-            Look::Away => None,
-            Look::First => {
-                self.look_first(job, recent, access, address);
-                None
-            }
-            Look::Second => self.examine(job, site, address),
-        }
-    }
-
-    /// Looks for the first time at an access of the running thread to global memory, in a page with this `shadow`, if it is
-    /// plainly not suspicious; says whether it did.
-    #[inline(always)]
-    pub(super) fn look_plainly(&self, shadow: &Cells, access: Access, address: u64) -> bool {
-        // SAFETY: the address is resolved, so that the access lies in the page; shadows live as long as the job.
-        unsafe { shadow.touch_plainly(address % PAGE, access.width() as u64, operation(access), self.global_word) }
-    }
-
-    /// Looks for the first time at an access of the running thread.
-    #[inline(always)]
-    pub(super) fn look_first(&mut self, job: &Job, recent: &mut RecentPages, access: Access, address: u64) {
-        if self.suspects(job, recent, access, address) {
+    /// Looks for the first time at what `lanes` of a request did, those of the warp that begins at thread `first`, since none
+    /// of them met another one. What a thread did before was looked at before.
+    pub(super) fn look_first(&mut self, job: &Job, request: &Request<'_>, lanes: u32, first: usize) {
+        let suspicious = match request.site.space() {
+            Space::Constant => false,
+            Space::Shared => self.suspects_shared(request, lanes, first),
+            Space::Global => self.suspects_global(job, request, lanes, first),
+        };
+        if suspicious {
             job.suspicious.store(true, Relaxed);
         }
     }
 
-    #[inline(always)]
-    fn suspects(&mut self, job: &Job, recent: &mut RecentPages, access: Access, address: u64) -> bool {
-        let (operation, width) = (operation(access), access.width() as u64);
-        match access.space() {
-            Space::Constant => false,
-            Space::Shared => {
-                let (shadow, now) = (&mut self.shared_shadow, self.shared_word);
-                !shadow.touch_plainly(address, width, operation, now, &self.order)
-                    && shadow.touch(address, width, operation, now, &self.order)
-            }
-            Space::Global => {
-                let (shadow, offset) = (job.shadows[Memory::number(address)].as_ref(), offset_of(address));
-                recent.shade(address, shadow.map_or(Cells::NONE, |shadow| shadow.cells(offset)));
-                shadow.is_some_and(|shadow| shadow.touch(offset, width, operation, self.global_word))
-            }
-        }
+    fn suspects_shared(&mut self, request: &Request<'_>, lanes: u32, first: usize) -> bool {
+        let (operation, width) = (request.site.operation(), request.site.width());
+        let (shadow, order) = (&mut self.shared_shadow, &self.order);
+        let word = SharedWord::new(order.now(first));
+        lanes_in(lanes).fold(false, |suspicious, lane| {
+            let now = if order.has_met() { SharedWord::new(order.now(first + lane)) } else { word.of_lane(lane) };
+            let place = request.address(lane);
+            !shadow.touch_plainly(place, width, operation, now, order)
+                && shadow.touch(place, width, operation, now, order)
+                || suspicious
+        })
     }
 
+    fn suspects_global(&self, job: &Job, request: &Request<'_>, lanes: u32, first: usize) -> bool {
+        let (operation, width) = (request.site.operation(), request.site.width());
+        let shadow_of = |address| job.shadows[Memory::number(address)].as_ref();
+        let [begin, end] = [0, 31].map(|lane| Memory::number(request.address(lane)));
+        if request.step.is_some() && begin == end && job.shadows[begin].is_none() {
+            return false;
+        }
+        let mut page = (u64::MAX, Cells::NONE);
+        let word = self.global_word.at(self.order.now(first));
+        lanes_in(lanes).fold(false, |suspicious, lane| {
+            let (address, now) = (request.address(lane), word.of_lane(lane));
+            let shadow = || shadow_of(address);
+            if page.0 != address / PAGE {
+                page = (address / PAGE, shadow().map_or(Cells::NONE, |shadow| shadow.cells(offset_of(address))));
+            }
+            // SAFETY: the address is resolved, so that the access lies in the page; shadows live as long as the job.
+            !unsafe { page.1.touch_plainly(address % PAGE, width, operation, now) }
+                && shadow().is_some_and(|shadow| shadow.touch(offset_of(address), width, operation, now))
+                || suspicious
+        })
+    }
+
+    /// Looks for the second time at an access of `thread`; returns what it races with.
     #[inline(never)]
-    fn examine(&mut self, job: &Job, site: Site, address: u64) -> Option<Race> {
-        let now = self.order.now(self.thread);
+    pub(super) fn look_second(&mut self, job: &Job, thread: usize, site: Site, address: u64) -> Option<Race> {
+        let now = self.order.now(thread);
         match site.space() {
             Space::Constant => None,
             Space::Shared => self.shared.touch(address, site, now, &self.order, false),
@@ -192,4 +169,14 @@ impl Sanitizer {
     pub(super) fn uninitialized_global(&mut self) -> Vec<Uninitialized> {
         self.global.take_uninitialized()
     }
+}
+
+/// The lanes in a mask, from the lowest on.
+#[inline(always)]
+fn lanes_in(mut mask: u32) -> impl Iterator<Item = usize> {
+    std::iter::from_fn(move || {
+        let lane = (mask != 0).then(|| mask.trailing_zeros() as usize)?;
+        mask &= mask - 1;
+        Some(lane)
+    })
 }

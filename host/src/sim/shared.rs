@@ -2,7 +2,10 @@
 //!
 //! An address is an array and an offset in it, so that an index past the end of an array cannot land in the next unseen.
 
+use super::memory::Element;
+use gpu::device::host;
 use gpu::suite::POISON;
+use std::cell::UnsafeCell;
 
 /// Static shared memory a block may declare.
 const STATIC_LIMIT: u32 = 48 << 10;
@@ -21,8 +24,8 @@ struct Array {
 }
 
 pub(super) struct SharedMemory {
-    /// 16-byte cells, so that every offset is as aligned as in the real memory.
-    bytes: Vec<u128>,
+    /// 16-byte cells, so that every offset is as aligned as in the real memory. Lanes hold pointers to them.
+    cells: Box<[UnsafeCell<u128>]>,
     /// The dynamic array, and then the static ones.
     arrays: Vec<Array>,
     static_bytes: u32,
@@ -31,21 +34,17 @@ pub(super) struct SharedMemory {
 impl SharedMemory {
     pub(super) fn new(dynamic_bytes: u32) -> Self {
         let dynamic = Array { name: "dynamic shared memory", offset: DYNAMIC, bytes: dynamic_bytes };
-        let mut memory = Self { bytes: Vec::new(), arrays: vec![dynamic], static_bytes: 0 };
-        if dynamic_bytes > 0 {
-            memory.grow(DYNAMIC + dynamic_bytes);
-        }
-        memory
+        let bytes = if dynamic_bytes > 0 { DYNAMIC + dynamic_bytes } else { STATIC_LIMIT };
+        let cells = (0..bytes.div_ceil(16)).map(|_| UnsafeCell::new(BLANK)).collect();
+        Self { cells, arrays: vec![dynamic], static_bytes: 0 }
     }
 
     /// Forgets everything a block wrote; arrays stay where they are.
     pub(super) fn reset(&mut self) {
-        self.bytes.fill(u128::from_ne_bytes([POISON; 16]));
-    }
-
-    fn grow(&mut self, bytes: u32) {
-        let cells = (bytes.div_ceil(16) as usize).max(self.bytes.len());
-        self.bytes.resize(cells, u128::from_ne_bytes([POISON; 16]));
+        let [used, dynamic] = [self.static_bytes, DYNAMIC].map(|bytes| bytes.div_ceil(16) as usize);
+        let dynamic = dynamic.min(self.cells.len());
+        self.cells[..used].iter_mut().for_each(|cell| *cell.get_mut() = BLANK);
+        self.cells[dynamic..].iter_mut().for_each(|cell| *cell.get_mut() = BLANK);
     }
 
     /// Bytes of the arrays that a block has used, and of the dynamic one.
@@ -73,7 +72,6 @@ impl SharedMemory {
         };
         self.arrays.push(Array { name, offset, bytes: end - offset });
         self.static_bytes = end;
-        self.grow(end);
         Ok((self.arrays.len() as u32 - 1) << OFFSET_BITS)
     }
 
@@ -85,11 +83,12 @@ impl SharedMemory {
 
     /// The place in the block's memory of element `index` of `width` bytes from `base` on, or none if it lies outside the array.
     #[inline(always)]
-    pub(super) fn resolve(&self, base: u64, index: u64, width: u64) -> Option<u64> {
+    pub(super) fn resolve(&self, base: u64, index: u64, width: u64) -> Option<Element> {
         let (array, start) = self.named(base);
         // The index of shared memory has 32 bits: nothing overflows.
         let offset = start + index * width;
-        (offset + width <= array.bytes.into()).then_some(u64::from(array.offset) + offset)
+        let place = u64::from(array.offset) + offset;
+        (offset + width <= array.bytes.into()).then(|| Element { address: place, cell: self.cell(place) })
     }
 
     /// What an access that `resolve` refuses missed.
@@ -110,38 +109,25 @@ impl SharedMemory {
         array.map_or(("shared memory", place), |array| (array.name, place - u64::from(array.offset)))
     }
 
-    /// Copies from shared memory to `value`.
-    ///
-    /// # Safety
-    /// `place` comes from [`SharedMemory::resolve`] for `width`; `value` has room for as many bytes.
-    #[inline(always)]
-    pub(super) unsafe fn load(&self, place: u64, width: usize, value: *mut u8) {
-        // SAFETY: the range lies in the memory.
-        unsafe { copy(self.bytes.as_ptr().cast::<u8>().add(place as usize), value, width) };
+    /// Where a place lies.
+    fn cell(&self, place: u64) -> *mut u8 {
+        UnsafeCell::raw_get(self.cells.as_ptr()).cast::<u8>().wrapping_add(place as usize)
     }
 
-    /// Copies from `value` to shared memory.
-    ///
-    /// # Safety
-    /// As [`SharedMemory::load`].
-    #[inline(always)]
-    pub(super) unsafe fn store(&mut self, place: u64, width: usize, value: *const u8) {
-        // SAFETY: the range lies in the memory.
-        unsafe { copy(value, self.bytes.as_mut_ptr().cast::<u8>().add(place as usize), width) };
+    /// Has `expected`, an access of `width` bytes by an aligned pointer into an array, find the array at hand.
+    pub(super) fn lay_at_hand(&self, expected: &mut host::Expected, width: u64) {
+        let (array, start) = self.named(expected.base());
+        let elements = self.cell(u64::from(array.offset) + start);
+        // SAFETY: the array lies in the memory, which stays where it is, and only the running lane accesses it.
+        unsafe { expected.lay_at_hand(0, u64::from(array.bytes).saturating_sub(start) / width, elements) };
+    }
+
+    /// Where the first element that a pointer leads to stands.
+    pub(super) fn place(&self, base: u64) -> u64 {
+        let (array, start) = self.named(base);
+        u64::from(array.offset) + start
     }
 }
 
-/// Copies a value of `width` bytes.
-///
-/// # Safety
-/// As `copy_nonoverlapping` of bytes.
-#[inline(always)]
-unsafe fn copy(from: *const u8, to: *mut u8, width: usize) {
-    // SAFETY: the caller's promise.
-    unsafe {
-        match width {
-            4 => to.cast::<u32>().write_unaligned(from.cast::<u32>().read_unaligned()),
-            _ => std::ptr::copy_nonoverlapping(from, to, width),
-        }
-    }
-}
+/// Shared memory that nobody wrote.
+const BLANK: u128 = u128::from_ne_bytes([POISON; 16]);

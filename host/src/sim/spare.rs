@@ -10,7 +10,7 @@ const MOST: usize = 256 << 17;
 /// What is kept, by the number of words.
 #[derive(Default)]
 struct Spare {
-    by_len: BTreeMap<usize, Vec<Vec<u64>>>,
+    by_len: BTreeMap<usize, Vec<Box<[u64]>>>,
     words: usize,
 }
 
@@ -20,25 +20,19 @@ fn spare() -> MutexGuard<'static, Spare> {
     SPARE.lock().expect("no panic under this lock")
 }
 
-/// So many words, each of which is `word`.
-pub(super) fn take(len: usize, word: u64) -> Vec<u64> {
+/// So many words, which hold anything.
+pub(super) fn take(len: usize) -> Box<[u64]> {
     let mut spare = spare();
     let kept = spare.by_len.get_mut(&len).and_then(Vec::pop);
-    spare.words -= kept.as_ref().map_or(0, Vec::len);
+    spare.words -= kept.as_ref().map_or(0, |words| words.len());
     drop(spare);
-    match kept {
-        Some(mut words) => {
-            words.fill(word);
-            words
-        }
-        None => vec![word; len],
-    }
+    kept.unwrap_or_else(|| vec![0; len].into_boxed_slice())
 }
 
-/// Keeps words that are not needed any more, as far as there is room: those of whole pages, which others will need too.
-pub(super) fn keep(pages: impl Iterator<Item = Vec<u64>>) {
+/// Keeps words that are not needed any more, as far as there is room: of whole pages, which others will need too.
+pub(super) fn keep(words: impl Iterator<Item = Box<[u64]>>) {
     let mut freed = 0;
-    for words in pages {
+    for words in words {
         let mut spare = spare();
         if words.len() as u64 >= PAGE / 8 && spare.words + words.len() <= MOST {
             spare.words += words.len();
@@ -66,16 +60,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_kept_is_handed_out_again_with_nothing_left_in_it() {
+    fn what_is_kept_is_handed_out_again_once() {
         // A length that no page has.
         let len = PAGE as usize + 1;
-        let words = take(len, 1);
-        assert_eq!(words, vec![1; len]);
+        let words = take(len);
+        assert_eq!(words.len(), len);
         let place = words.as_ptr();
         keep([words].into_iter());
-        let words = take(len, 2);
-        assert_eq!((words.as_ptr(), &words), (place, &vec![2; len]));
-        let others = take(len, 3);
-        assert_ne!(others.as_ptr(), place, "it is handed out once");
+        let words = take(len);
+        assert_eq!((words.as_ptr(), words.len()), (place, len));
+        let other = take(len);
+        assert_ne!(other.as_ptr(), place, "it is handed out once");
     }
 }

@@ -102,7 +102,7 @@ impl Trace {
     }
 
     /// Adds a request.
-    pub(super) fn add(&mut self, warp: u32, request: &Request) {
+    pub(super) fn add(&mut self, warp: u32, request: &Request<'_>) {
         let warp_number = warp as usize;
         if self.touched.len() <= warp_number {
             self.touched.resize(warp_number + 1, 0);
@@ -120,7 +120,7 @@ impl Trace {
             (Space::Global, Operation::Store) => What::Store,
             (Space::Global, Operation::Atomic) => What::Atomic,
         };
-        let (addresses, mask, width) = (&request.addresses, request.mask, site.width());
+        let (addresses, mask, width) = (&request.addresses(), request.mask, site.width());
         let (mut missing, mut tags) = (0, 0);
         let wavefronts = match what {
             What::Constant => banks::distinct(addresses, mask),
@@ -201,30 +201,32 @@ fn tag_bank(number: u64) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::super::requests::{Requests, Site};
     use super::super::{Options, simulate};
     use super::*;
     use crate::cases::{self, Selection, Sizes};
-    use gpu::device::host::Access;
+    use gpu::device::host::{Access, Site};
     use gpu::suite::{Value, noise};
     use std::collections::BTreeSet;
     use std::sync::{Arc, Mutex};
 
     /// A load of `width` bytes from global memory by a whole warp, each lane from the element that `index` names.
-    fn load(width: u64, index: impl Fn(u64) -> u64) -> Request {
-        let site = Site::new(Location::caller(), Access::new(0, width.trailing_zeros() as usize));
-        let mut requests = Requests::new();
-        for lane in 0..32 {
-            requests.begin(lane);
-            assert!(requests.add(site, 0, width * index(lane as u64)).is_ok(), "a lane loads once");
+    struct Load(u64, [u64; 32]);
+
+    impl Load {
+        fn request(&self) -> Request<'_> {
+            let site = Site::new(Location::caller(), Access::new(0, self.0.trailing_zeros() as usize));
+            Request::new(site, u32::MAX, 0, &self.1)
         }
-        requests.take().pop().expect("one request")
+    }
+
+    fn load(width: u64, index: impl Fn(u64) -> u64) -> Load {
+        Load(width, std::array::from_fn(|lane| index(lane as u64)))
     }
 
     /// How often a load passes the tags; how often the data, if its lines are missing and if they are at hand; its lines.
-    fn passes(request: &Request) -> ([u16; 3], Vec<Line>) {
+    fn passes(load: &Load) -> ([u16; 3], Vec<Line>) {
         let mut trace = Trace::new(u32::MAX);
-        trace.add(0, request);
+        trace.add(0, &load.request());
         let [traced] = trace.requests[..] else { panic!("{} requests", trace.requests.len()) };
         assert_eq!(traced.what, What::Load { past_l1: false });
         ([traced.tags, traced.wavefronts_missing, traced.wavefronts], trace.lines)
@@ -290,7 +292,8 @@ mod tests {
 
     #[test]
     fn a_warp_that_touched_enough_lines_is_left_out_and_counted() {
-        let (line, lines) = (load(4, |lane| lane), load(4, |lane| 32 * lane));
+        let [line, lines] = [1, 32].map(|stride| load(4, move |lane| stride * lane));
+        let [line, lines] = [&line, &lines].map(Load::request);
         let mut trace = Trace::new(4);
         for _ in 0..5 {
             trace.add(1, &line);

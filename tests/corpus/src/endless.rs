@@ -27,9 +27,10 @@ pub unsafe fn endless_condition_twin(src: Global<f32>, dst: GlobalMut<f32>) {
 
 #[kernel]
 pub unsafe fn endless_step(src: Global<f32>, dst: GlobalMut<f32>, step: usize) {
-    for i in steps(thread::index_x()..32, step - thread::count_x()) {
+    let indices = steps(thread::index_x()..32, step - thread::count_x()); // A: steps
+    for i in indices {
         let value = src.load(i);
-        dst.store(i, value); // A: store
+        dst.store(i, value);
     }
 }
 

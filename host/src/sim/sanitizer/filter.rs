@@ -5,7 +5,6 @@ use super::order::{Moment, Order};
 use crate::sim::memory::PAGE;
 use crate::sim::spare;
 use gpu::suite::{Before, Buffer, Operation};
-use std::ptr::NonNull;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -47,7 +46,12 @@ impl Shadow {
     /// The cells of the page that `offset` lies in.
     fn page(&self, offset: u64) -> &[GlobalCell] {
         let page = &self.pages[(offset / PAGE) as usize];
-        page.get_or_init(|| spare::take(PAGE as usize >> self.shift, 0).into_iter().map(GlobalCell::new).collect())
+        page.get_or_init(|| {
+            let mut cells = spare::take(PAGE as usize >> self.shift);
+            cells.fill(0);
+            // SAFETY: a cell is a word.
+            unsafe { Box::from_raw(Box::into_raw(cells) as *mut [GlobalCell]) }
+        })
     }
 
     /// The same, to be kept.
@@ -59,7 +63,8 @@ impl Shadow {
 impl Drop for Shadow {
     fn drop(&mut self) {
         let pages = self.pages.iter_mut().filter_map(OnceLock::take);
-        spare::keep(pages.map(|page| page.into_iter().map(|cell| cell.0.into_inner()).collect()));
+        // SAFETY: a cell is a word.
+        spare::keep(pages.map(|page| unsafe { Box::from_raw(Box::into_raw(page) as *mut [u64]) }));
     }
 }
 
@@ -74,9 +79,6 @@ pub(in crate::sim) struct Cells {
 impl Cells {
     /// Those of a page that the kernel only reads.
     pub(super) const NONE: Self = Self { first: std::ptr::null(), shift: 0, initialized: true };
-
-    /// Those of a page not looked at yet: no access is as wide as one of them.
-    pub(in crate::sim) const UNKNOWN: Self = Self { first: NonNull::dangling().as_ptr(), shift: 63, initialized: true };
 
     /// Enters an access of `width` bytes at `offset` of the page if it is plainly not suspicious; says whether it is not.
     ///
@@ -101,6 +103,7 @@ impl Cells {
 
 /// Who touched an element of a buffer: the turn of the block (from 1; a word of 0 stands for nobody), the low bits of the
 /// interval between barriers, the thread, what was done up to the last barrier, and what since.
+#[repr(transparent)]
 struct GlobalCell(AtomicU64);
 
 /// A moment, in the places that it has in a [`GlobalCell`].
@@ -119,6 +122,12 @@ const BLOCKS: u64 = (u32::MAX as u64) << TURN;
 const WRITES: u64 = 1 << Operation::Store as u64 | 1 << Operation::Atomic as u64;
 
 impl GlobalWord {
+    /// The same moment of the warp's lane number `lane`, if this one is of its first.
+    #[inline(always)]
+    pub(super) fn of_lane(self, lane: usize) -> Self {
+        Self(self.0 + ((lane as u64) << THREAD))
+    }
+
     pub(super) fn new(now: Moment) -> Self {
         Self((now.turn % u64::from(u32::MAX - 1) + 1) << TURN).at(now)
     }
@@ -131,10 +140,6 @@ impl GlobalWord {
 }
 
 impl GlobalCell {
-    fn new(word: u64) -> Self {
-        Self(AtomicU64::new(word))
-    }
-
     /// Enters an access if nobody but the same thread has touched the cell since the last barrier, as mostly nobody has, and
     /// what it loads is written; says whether it did.
     #[inline(always)]
@@ -278,6 +283,12 @@ const ONE_WARP: u64 = 1024;
 const WARPS: u64 = THREADS;
 
 impl SharedWord {
+    /// The same moment of the warp's lane number `lane`, if this one is of its first and no lanes have met.
+    #[inline(always)]
+    pub(super) fn of_lane(self, lane: usize) -> Self {
+        Self(self.0 + lane as u64)
+    }
+
     pub(super) fn new(now: Moment) -> Self {
         let meetings = u64::from(now.meetings.min((1 << MEETINGS_BITS) - 1));
         Self(u64::from(now.interval) << 32 | meetings << MEETINGS | u64::from(now.thread))

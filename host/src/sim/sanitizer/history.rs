@@ -1,7 +1,7 @@
 //! The second look: for each 16 bytes of memory the accesses that later ones could race with, by byte and in order.
 
 use super::order::{Moment, Order};
-use crate::sim::requests::Site;
+use gpu::device::host::Site;
 use gpu::suite::Operation;
 use rustc_hash::FxHashMap;
 

@@ -60,6 +60,11 @@ impl Order {
         self.met = true;
     }
 
+    /// Whether lanes have met in this interval.
+    pub(super) fn has_met(&self) -> bool {
+        self.met
+    }
+
     /// The moment of what `thread` does next.
     pub(super) fn now(&self, thread: usize) -> Moment {
         Moment {
