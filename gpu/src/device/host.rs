@@ -215,20 +215,24 @@ impl Site {
     }
 }
 
-/// The last access of a lane, for who watches from another thread.
+/// What a lane tells who watches from another thread.
 #[derive(Debug, Default)]
-pub struct LastAccess(AtomicU64);
+pub struct Watched {
+    /// Its thread's number in the block, from 1; 0 while none runs.
+    pub thread: AtomicU64,
+    last: AtomicU64,
+}
 
-impl LastAccess {
-    /// Tells an access.
+impl Watched {
+    /// Tells its last access.
     #[inline(always)]
     pub fn tell(&self, site: Site) {
-        self.0.store(site.0, Relaxed);
+        self.last.store(site.0, Relaxed);
     }
 
     /// The access told last, if any was.
-    pub fn get(&self) -> Option<Site> {
-        let site = Site(self.0.load(Relaxed));
+    pub fn last(&self) -> Option<Site> {
+        let site = Site(self.last.load(Relaxed));
         (site != Site::default()).then_some(site)
     }
 }
@@ -288,7 +292,7 @@ impl Expected {
             if (*next).key != site.on((*lane).path) || (*next).base != base || !at_hand {
                 return None;
             }
-            (*lane).last.as_ref().tell(site);
+            (*lane).watched.as_ref().tell(site);
             (&raw mut (*next).indices).cast::<u64>().add((*lane).number).write(index);
             (*lane).next = next.add(1);
             Some((*next).elements)
@@ -323,8 +327,18 @@ pub struct Lane {
     pub next: *mut Expected,
     /// How many steps of loops, at least 1, are left to it until the machine wants to be called.
     pub left: u64,
-    /// Where its last access is told.
-    pub last: NonNull<LastAccess>,
+    /// The accesses that are expected of lanes as they begin.
+    pub first: *mut Expected,
+    /// Where the last of those before it ended, if they went there from `first` one after another; else null.
+    pub end: *const Expected,
+    /// Those that ended there.
+    pub ended: u32,
+    /// The number of the lane behind the last one that begins when this one ends.
+    pub limit: usize,
+    /// Where the warp's lanes stand in the block.
+    pub thread_idx: *const [u32; 3],
+    /// What it tells.
+    pub watched: NonNull<Watched>,
     /// What does everything that is not expected; it outlives the lane.
     pub machine: Option<NonNull<dyn Machine>>,
 }
@@ -365,10 +379,16 @@ pub trait Machine {
 
     /// How many calls the lane has made.
     fn clock(&self) -> u64;
+
+    /// The lane has ended. Says whether the calling thread goes on as another one, which begins.
+    fn end(&self) -> bool;
 }
 
 /// Iterations of an outermost loop between two pauses.
 pub const PAUSE: u64 = 1 << 12;
+
+/// Steps of loops, and calls of the machine that are no accesses, between two signs of life.
+pub const STEPS: u64 = 1 << 12;
 
 std::thread_local! {
     /// The lane that is running on this thread; never null.
@@ -387,7 +407,12 @@ static NOBODY: Nobody = Nobody(Lane {
     path: 0,
     next: (&raw const NOTHING.0).cast_mut(),
     left: 1,
-    last: NonNull::dangling(),
+    first: core::ptr::null_mut(),
+    end: core::ptr::null(),
+    ended: 0,
+    limit: 0,
+    thread_idx: core::ptr::null(),
+    watched: NonNull::dangling(),
     machine: None,
 });
 
@@ -662,6 +687,41 @@ pub(super) fn fma(a: f32, b: f32, c: f32) -> f32 {
     libm::fmaf(a, b, c)
 }
 
+/// Ends the running lane. Says whether the calling thread goes on as the next one of its warp, which begins.
+#[doc(hidden)]
+#[inline(always)]
+pub fn end() -> bool {
+    // SAFETY: the lane is running, and nobody refers to it. Below its limit, its number is that of a lane of the warp.
+    let lane = unsafe { &mut *lane() };
+    let next = lane.number.wrapping_add(1);
+    if !core::ptr::eq(lane.next, lane.end) || next >= lane.limit {
+        return end_by_machine();
+    }
+    lane.ended |= 1 << lane.number;
+    lane.begin(next);
+    true
+}
+
+#[cold]
+#[inline(never)]
+fn end_by_machine() -> bool {
+    machine().end()
+}
+
+impl Lane {
+    /// Begins as lane `number` of the warp, which exists.
+    #[inline(always)]
+    pub fn begin(&mut self, number: usize) {
+        (self.number, self.path, self.next, self.left) = (number, 0, self.first, STEPS);
+        // SAFETY: the warp has this lane; the watch lives as long as the machine.
+        unsafe {
+            self.coordinates.thread_idx = *self.thread_idx.add(number);
+            let thread = &self.watched.as_ref().thread;
+            thread.store(thread.load(Relaxed).wrapping_add(1), Relaxed);
+        }
+    }
+}
+
 /// A loop whose iterations the machine sees, from `enter` until it is dropped.
 #[doc(hidden)]
 pub struct Loop {
@@ -779,7 +839,7 @@ pub struct Kernel {
     pub parameters: &'static [(&'static str, ParameterKind)],
     /// Names and bytes of its constant arrays.
     pub constants: &'static [(&'static str, u64)],
-    /// Runs it for the current lane.
+    /// Runs it for the current lane, and for those as which the calling thread goes on.
     ///
     /// # Safety
     /// A lane is running; the words are the parameters, in order.
@@ -798,6 +858,7 @@ macro_rules! __entry {
         /// # Safety
         /// The launch contract of `gpu::device`: the buffers are as large as the launch of its family makes them.
         $(#[allow($($allow)*)])*
+        #[inline(always)]
         $vis unsafe fn $name($($parameter: $ty),*) $body
 
         #[doc(hidden)]
@@ -815,8 +876,13 @@ macro_rules! __entry {
                     let [$($parameter),*] = *words else {
                         panic!(concat!("`", stringify!($name), "` takes other parameters than it was given"))
                     };
-                    // SAFETY: the caller of `entry` passes the parameters' words.
-                    unsafe { super::$name($(<$ty as $crate::device::host::Parameter>::from_word($parameter)),*) }
+                    loop {
+                        // SAFETY: the caller of `entry` passes the parameters' words.
+                        unsafe { super::$name($(<$ty as $crate::device::host::Parameter>::from_word($parameter)),*) }
+                        if !$crate::device::host::end() {
+                            break;
+                        }
+                    }
                 },
             };
         }

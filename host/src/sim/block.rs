@@ -75,7 +75,8 @@ impl Runner {
 
     /// Runs the lanes of a warp until each has ended or waits for the block, and counts what they asked for.
     fn run_warp(&mut self, warp: usize) {
-        self.context().begin_warp();
+        let lanes = self.lanes(warp);
+        self.context().begin_warp(lanes);
         loop {
             let mut lanes = self.lanes(warp);
             while let Some(thread) = self.context().find_ready(lanes) {
@@ -84,7 +85,7 @@ impl Runner {
                     return;
                 }
                 // A lane that ends goes on with those behind it.
-                lanes = self.context().current + 1..self.lanes(warp).end;
+                lanes = self.context().current() + 1..self.lanes(warp).end;
             }
             if !self.context().rested || !self.release_warp(warp) && !self.release_loops(warp) {
                 break;
@@ -100,8 +101,7 @@ impl Runner {
     fn resume(&mut self, thread: usize) {
         let waiting = self.threads[thread].take();
         let mut stack = waiting.or_else(|| self.idle.pop()).unwrap_or_else(|| self.spawn());
-        let warp_end = self.lanes(thread / 32).end;
-        self.context().select(thread, warp_end);
+        self.context().select(thread);
         self.context().stack_end = stack.end;
         let coroutine = &mut stack.coroutine;
         let guard = coroutine.trap_handler();
@@ -110,7 +110,7 @@ impl Runner {
         self.context().deselect();
         match result {
             Ok(CoroutineResult::Yield(())) => {
-                let current = self.context().current;
+                let current = self.context().current();
                 match self.context().lanes[current].state {
                     State::Done => self.idle.push(stack),
                     _ => self.threads[current] = Some(stack),
@@ -129,7 +129,7 @@ impl Runner {
         let kernel = &self.job.kernel;
         let at = at.unwrap_or(Position { file: kernel.file, line: kernel.line, column: 1 });
         let context = self.context();
-        context.find(context.current, kind, Some(at), None, detail);
+        context.find(context.current(), kind, Some(at), None, detail);
         context.break_off();
     }
 
@@ -145,15 +145,10 @@ impl Runner {
             loop {
                 // SAFETY: the job outlives the runner, which outlives its coroutines; a lane is selected, and no reference
                 // into the context is held while it runs.
-                let next = unsafe {
-                    ((*job).kernel.entry)(&(*job).words);
-                    (*context).end_lane()
-                };
-                if !next {
-                    yielder.suspend(());
-                    // SAFETY: as above.
-                    unsafe { (*context).yielder = yielder };
-                }
+                unsafe { ((*job).kernel.entry)(&(*job).words) };
+                yielder.suspend(());
+                // SAFETY: as above.
+                unsafe { (*context).yielder = yielder };
             }
         });
         Thread { coroutine: Box::new(coroutine), end }

@@ -72,38 +72,83 @@ pub(super) struct Cost {
 pub(super) struct Costs {
     costs: Vec<(Site, Region, Cost)>,
     by_key: FxHashMap<(Site, Region), usize>,
-    /// Which of them the last request counted at each place among those of its warp went to: warps mostly make the same
-    /// requests in the same order.
-    recent: Vec<usize>,
+    /// What the last request counted at each place among those of its warp cost: warps mostly make the same requests in the
+    /// same order.
+    recent: Vec<Recent>,
+}
+
+/// A request that was counted, and others that cost the same and are still to be added.
+#[derive(Clone, Copy)]
+struct Recent {
+    shape: Option<Shape>,
+    /// Which of the costs it belongs to.
+    cost: usize,
+    counts: Counts,
+    more: u64,
+}
+
+/// What decides the counts of a request of all lanes that are evenly spaced, and where it belongs to: its site, the pointer
+/// that it came by, the bytes from lane to lane, and where in a line it begins.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Shape {
+    site: Site,
+    base: u64,
+    step: i64,
+    offset: u64,
 }
 
 impl Costs {
-    /// The costs that the request at `place` among those of its warp belongs to.
+    /// Adds a request at `place` among those of its warp if one of the same `shape` was the last one there.
     #[inline(always)]
-    fn of(&mut self, place: usize, site: Site, region: Region) -> &mut Cost {
-        let known = |&i: &usize| (self.costs[i].0, self.costs[i].1) == (site, region);
-        let i = match self.recent.get(place).copied().filter(known) {
-            Some(i) => i,
-            None => self.find(place, site, region),
-        };
-        &mut self.costs[i].2
+    fn add_alike(&mut self, place: usize, shape: Shape) -> bool {
+        match self.recent.get_mut(place) {
+            Some(recent) if recent.shape == Some(shape) => {
+                recent.more += 1;
+                true
+            }
+            _ => false,
+        }
     }
 
-    #[inline(never)]
-    fn find(&mut self, place: usize, site: Site, region: Region) -> usize {
-        let i = *self.by_key.entry((site, region)).or_insert_with(|| {
+    /// The costs that requests at `site` to `region` belong to.
+    fn of(&mut self, site: Site, region: Region) -> usize {
+        *self.by_key.entry((site, region)).or_insert_with(|| {
             self.costs.push((site, region, Cost::default()));
             self.costs.len() - 1
-        });
-        if self.recent.len() <= place {
-            self.recent.resize(place + 1, i);
+        })
+    }
+
+    /// Adds a request at `place`, of a `shape` if it has one, to its costs.
+    fn add(&mut self, place: usize, shape: Option<Shape>, site: Site, region: Region, counts: Counts) -> &mut Cost {
+        let known = |recent: &&Recent| {
+            let (known, of, _) = &self.costs[recent.cost];
+            (*known, *of) == (site, region)
+        };
+        let cost = self.recent.get(place).filter(known).map(|recent| recent.cost);
+        let cost = cost.unwrap_or_else(|| self.of(site, region));
+        self.settle(place);
+        let recent = Recent { shape, cost, counts, more: 0 };
+        match self.recent.get_mut(place) {
+            Some(place) => *place = recent,
+            None => self.recent.resize(place + 1, recent),
         }
-        self.recent[place] = i;
-        i
+        let cost = &mut self.costs[cost].2;
+        cost.counts += counts;
+        cost
+    }
+
+    /// Adds what is still to be added of the requests at `place`.
+    fn settle(&mut self, place: usize) {
+        if let Some(recent) = self.recent.get_mut(place)
+            && recent.more > 0
+        {
+            self.costs[recent.cost].2.counts += recent.counts * std::mem::take(&mut recent.more);
+        }
     }
 
     /// All of them, leaving none.
     pub(super) fn take(&mut self) -> Vec<(Site, Region, Cost)> {
+        (0..self.recent.len()).for_each(|place| self.settle(place));
         std::mem::take(self).costs
     }
 }
@@ -128,7 +173,8 @@ pub(super) struct Context {
     pub(super) lanes: Vec<Lane>,
     /// Where each of them stands in the block.
     thread_idx: Box<[[u32; 3]]>,
-    pub(super) current: usize,
+    /// The threads of the warp that runs.
+    warp: Range<usize>,
     /// How manieth block of the run this is.
     turn: u64,
     /// What the warp that is running has asked for.
@@ -137,6 +183,8 @@ pub(super) struct Context {
     sanitizer: Sanitizer,
     barriers: u64,
     pub(super) costs: Costs,
+    /// Whether requests are counted and nothing else is made of them.
+    plain: bool,
     /// Looks at requests one by one, if asked to.
     pub(super) sampler: Option<Sampler>,
     /// What this block asked for, if somebody observes.
@@ -146,8 +194,8 @@ pub(super) struct Context {
     pub(super) yielder: *const Yielder<(), ()>,
     /// Where the running lane's stack ends.
     pub(super) stack_end: usize,
-    /// The thread that was selected, and those behind it in its warp if it began then: none of them has begun before it.
-    fresh: Range<usize>,
+    /// The number of the lane that was selected last: from it, others went on.
+    selected: usize,
     /// Whether a lane of the running warp has come to rest anywhere but at the block's barrier.
     pub(super) rested: bool,
     /// Whether a thread of the block has come to rest at its barrier.
@@ -161,12 +209,12 @@ impl Context {
     pub(super) fn new(job: Arc<Job>, pulse: Arc<Pulse>) -> *mut Self {
         let threads = job.plan.launch.block_threads() as usize;
         let thread_idx = |thread| thread_idx(job.plan.launch.block, thread as u32);
-        let last = NonNull::from(&pulse.last);
+        let watched = NonNull::from(&pulse.lane);
         let context = Box::into_raw(Box::new(Self {
             lanes: (0..threads).map(|_| Lane { state: State::Done, value: 0, calls: 0, path: 0 }).collect(),
             thread_idx: (0..threads).map(thread_idx).collect(),
             pulse,
-            current: 0,
+            warp: 0..0,
             running: host::Lane {
                 coordinates: Coordinates {
                     block_dim: job.plan.launch.block,
@@ -177,7 +225,12 @@ impl Context {
                 path: 0,
                 next: ptr::null_mut(),
                 left: 1,
-                last,
+                first: ptr::null_mut(),
+                end: ptr::null(),
+                ended: 0,
+                limit: 0,
+                thread_idx: ptr::null(),
+                watched,
                 machine: None,
             },
             turn: 0,
@@ -186,12 +239,13 @@ impl Context {
             sanitizer: Sanitizer::new(job.look, threads),
             barriers: 0,
             costs: Costs::default(),
+            plain: job.arch.is_none() && job.sampling.is_none() && job.observer.is_none(),
             sampler: job.sampling.map(|sampling| Sampler::new(sampling, job.blocks.count())),
             trace: job.observer.as_ref().map(|observed| Trace::new(observed.observer.lines_a_warp())),
             findings: Vec::new(),
             yielder: ptr::null(),
             stack_end: 0,
-            fresh: 0..0,
+            selected: 0,
             rested: false,
             at_barrier: false,
             stopped: false,
@@ -251,84 +305,73 @@ impl Context {
     }
 
     /// The warp of these threads is the one that runs.
-    pub(super) fn begin_warp(&mut self) {
+    pub(super) fn begin_warp(&mut self, threads: Range<usize>) {
+        self.running.thread_idx = &raw const self.thread_idx[threads.start];
+        self.warp = threads;
         self.rested = false;
     }
 
-    /// Makes `thread` of a warp that ends at `warp_end` the one that runs.
-    pub(super) fn select(&mut self, thread: usize, warp_end: usize) {
-        self.begin_lane(thread);
-        self.running.number = thread % 32;
-        if let Lane { state: State::Ready, path, .. } = self.lanes[thread] {
-            self.running.path = path;
-            self.fresh = thread..thread;
-            self.requests.resume(&mut self.running);
-        } else {
+    /// The thread that runs.
+    pub(super) fn current(&self) -> usize {
+        self.warp.start + self.running.number
+    }
+
+    /// Makes `thread` of the running warp the one that runs, or lets it go on.
+    pub(super) fn select(&mut self, thread: usize) {
+        let number = thread - self.warp.start;
+        self.selected = number;
+        self.pulse.lane.thread.store(thread as u64, Relaxed);
+        let (lane, running) = (&self.lanes[thread], &mut self.running);
+        match lane.state {
+            State::Ready => {
+                running.begin(number);
+                (running.path, running.limit) = (lane.path, number + 1);
+                self.requests.resume(running);
+            }
             // Threads begin in their order.
-            self.fresh = thread..warp_end;
-            self.requests.begin(&mut self.running);
+            _ => {
+                running.limit = self.warp.len();
+                self.requests.begin(running);
+                running.begin(number);
+            }
         }
         self.pulse.show();
     }
 
-    /// Makes `thread` the one that runs, from its first call on.
-    #[inline(always)]
-    fn begin_lane(&mut self, thread: usize) {
-        self.current = thread;
-        (self.running.path, self.running.left) = (0, SIGN_OF_LIFE);
-        self.running.coordinates.thread_idx = self.thread_idx[thread];
-        self.pulse.thread.store(thread as u64 + 1, Relaxed);
-    }
-
     /// No thread runs any more.
     pub(super) fn deselect(&mut self) {
-        // Those that the running one went on from have ended.
-        self.lanes[self.fresh.start..self.current].iter_mut().for_each(|lane| lane.state = State::Done);
-        self.lanes[self.current].calls = self.calls();
-        self.pulse.thread.store(0, Relaxed);
+        let current = self.current();
+        // Those that went on as the next one have ended.
+        let ended = self.warp.start + self.selected..current;
+        self.lanes[ended].iter_mut().for_each(|lane| lane.state = State::Done);
+        self.lanes[current].calls = self.calls();
+        self.pulse.lane.thread.store(0, Relaxed);
     }
 
     /// Calls of the running lane so far.
     fn calls(&self) -> u64 {
-        self.lanes[self.current].calls + SIGN_OF_LIFE - self.running.left + self.requests.accesses(&self.running)
+        self.lanes[self.current()].calls + host::STEPS - self.running.left + self.requests.accesses(&self.running)
     }
 
-    /// The running lane has ended: goes on with the next one of its warp, if that has not begun.
-    #[inline(always)]
-    pub(super) fn end_lane(&mut self) -> bool {
-        if !self.requests.end_alike(&mut self.running) && !self.end_otherwise() {
-            return false;
+    /// The running lane has ended: goes on as the next one of its warp, if that has not begun; the error is the reason to
+    /// stop it.
+    fn end_lane(&mut self) -> Result<bool, Stop> {
+        self.requests.close(&mut self.running).map_err(twice)?;
+        let (current, next) = (self.current(), self.running.number + 1);
+        if next >= self.running.limit {
+            self.lanes[current].state = State::Done;
+            return Ok(false);
         }
-        let next = self.current + 1;
-        if next >= self.fresh.end {
-            self.lanes[self.current].state = State::Done;
-            return false;
-        }
-        self.running.number += 1;
-        self.begin_lane(next);
-        true
-    }
-
-    /// Closes the stretch of a running lane that has ended elsewhere than the one before it, if it is an end.
-    #[inline(never)]
-    fn end_otherwise(&mut self) -> bool {
-        match self.requests.close(&self.running) {
-            Ok(()) => {
-                self.requests.begin(&mut self.running);
-                true
-            }
-            Err(place) => {
-                self.stop(twice(place), None);
-                false
-            }
-        }
+        self.requests.begin_alike(&mut self.running);
+        self.running.begin(next);
+        Ok(true)
     }
 
     /// Records why the running lane stops, and stops the block.
     #[cold]
     fn stop(&mut self, reason: Stop, at: Option<&'static Location<'static>>) {
         let (kind, detail, place) = *reason.0;
-        self.find(self.current, kind, place.or(at).map(Position::from), None, detail);
+        self.find(self.current(), kind, place.or(at).map(Position::from), None, detail);
         self.break_off();
     }
 
@@ -364,7 +407,7 @@ impl Context {
 
     /// Counts the requests of a warp whose lanes have come together.
     pub(super) fn count(&mut self) {
-        for place in 0..self.requests.made() {
+        for place in 0..self.requests.made(&mut self.running) {
             self.count_request(place);
         }
         self.requests.restart();
@@ -373,7 +416,7 @@ impl Context {
     /// Counts those requests that a lane in `lanes` takes part in: all of them have come to the same place in a loop, and
     /// what one of them has passed none will come by again.
     pub(super) fn count_passed(&mut self, lanes: u32) {
-        for place in 0..self.requests.made() {
+        for place in 0..self.requests.made(&mut self.running) {
             if self.requests.lanes(place) & lanes != 0 {
                 self.count_request(place);
             }
@@ -381,12 +424,33 @@ impl Context {
         self.requests.forget(lanes);
     }
 
+    #[inline(always)]
     fn count_request(&mut self, place: usize) {
         self.look_first(place, u32::MAX);
-        let (block_idx, warp) = (self.block_idx(), self.current as u32 / 32);
-        let Self { requests, shared, costs, job, .. } = self;
-        let request = requests.get(place, |site, base| start(shared, site, base));
+        let request = self.requests.get(place, |site, base| start(&self.shared, site, base));
+        if let Some(shape) = self.shape(&request)
+            && self.costs.add_alike(place, shape)
+        {
+            return;
+        }
+        self.count_otherwise(place);
+    }
+
+    /// What decides the counts of a request, if that is little, and nothing is made of requests but counts.
+    #[inline(always)]
+    fn shape(&self, request: &Request<'_>) -> Option<Shape> {
+        let Request { site, step: Some(step), base: Some(base), .. } = *request else { return None };
+        self.plain.then(|| Shape { site, base, step, offset: request.first() % coalesce::LINE })
+    }
+
+    /// Counts a request that is not like the last one at its place.
+    #[inline(never)]
+    fn count_otherwise(&mut self, place: usize) {
+        let (block_idx, warp) = (self.block_idx(), (self.warp.start / 32) as u32);
+        let request = self.requests.get(place, |site, base| start(&self.shared, site, base));
+        let shape = self.shape(&request);
         let Request { site, mask, step, .. } = request;
+        let Self { shared, costs, job, .. } = self;
         let (width, lanes) = (site.width(), u64::from(mask.count_ones()));
         let mut counts = Counts { requests: 1, lanes, ..Counts::default() };
         let region = match site.space() {
@@ -410,8 +474,7 @@ impl Context {
                 Region::Shared(shared.name(request.first()).0)
             }
         };
-        let cost = costs.of(place, site, region);
-        cost.counts += counts;
+        let cost = costs.add(place, shape, site, region, counts);
         if let (Space::Global, Some(arch)) = (site.space(), job.arch) {
             cost.transactions += arch.transactions(&request.addresses(), mask, width, site.is_past_l1());
         }
@@ -431,13 +494,13 @@ impl Context {
             let lanes = self.requests.see(place, lanes);
             let Self { requests, shared, sanitizer, .. } = self;
             let request = requests.get(place, |site, base| start(shared, site, base));
-            sanitizer.look_first(&self.job, &request, lanes, self.current / 32 * 32);
+            sanitizer.look_first(&self.job, &request, lanes, self.warp.start);
         }
     }
 
     /// The same for all lanes and requests.
     pub(super) fn look_first_at_all(&mut self) {
-        for place in 0..self.requests.made() {
+        for place in 0..self.requests.made(&mut self.running) {
             self.look_first(place, u32::MAX);
         }
     }
@@ -471,6 +534,11 @@ impl Context {
         }
     }
 
+    /// How many cells of global memory the sanitizer was the first to see touched.
+    pub(super) fn claims(&self) -> u64 {
+        self.sanitizer.claims()
+    }
+
     /// The block has ended.
     pub(super) fn end(&mut self) {
         for load in self.sanitizer.uninitialized_shared() {
@@ -499,8 +567,9 @@ impl Context {
     #[cold]
     fn ring(&mut self) -> Result<(), Stop> {
         self.pulse.show();
-        self.lanes[self.current].calls += SIGN_OF_LIFE - self.running.left;
-        self.running.left = SIGN_OF_LIFE;
+        let current = self.current();
+        self.lanes[current].calls += host::STEPS - self.running.left;
+        self.running.left = host::STEPS;
         if self.calls() > self.job.limits.calls {
             let detail = format!("a thread has made more than {} accesses and loop steps", self.job.limits.calls);
             return Err(Stop::new(Kind::NonTerminating, detail));
@@ -518,7 +587,7 @@ impl Context {
         at: &'static Location<'static>,
     ) -> Result<(), Stop> {
         let (site, width) = (Site::new(at, access), access.width());
-        self.pulse.last.tell(site);
+        self.pulse.lane.tell(site);
         let element = match access.space() {
             Space::Global | Space::Constant => self.job.memory.resolve(base, index, width as u64),
             Space::Shared => self.shared.resolve(base, index, width as u64),
@@ -538,7 +607,7 @@ impl Context {
             }
         }
         if self.sanitizer.look() == Look::Second
-            && let Some(race) = self.sanitizer.look_second(&self.job, self.current, site, address)
+            && let Some(race) = self.sanitizer.look_second(&self.job, self.current(), site, address)
         {
             let finding = self.race(site, &race);
             self.record(finding);
@@ -556,8 +625,12 @@ impl Context {
         let expected = self.requests.add(&mut self.running, place)?;
         let start = start(&self.shared, site, expected.base());
         expected.enter(self.running.number, (address.wrapping_sub(start).cast_signed() / width.cast_signed()) as u64);
+        if expected.base() != base {
+            self.requests.part(place);
+            return Ok(());
+        }
         let alone = matches!(site.access().op(), Op::AtomicAdd(_)) || self.sanitizer.look() == Look::Second;
-        if !alone && expected.base() == base && base.is_multiple_of(width) {
+        if !alone && base.is_multiple_of(width) {
             match site.space() {
                 Space::Shared => self.shared.lay_at_hand(expected, width),
                 Space::Global | Space::Constant => self.job.memory.lay_at_hand(expected, address, width),
@@ -573,9 +646,9 @@ impl Context {
     #[inline(never)]
     unsafe fn atomic_add(&self, number: Number, element: Element, width: usize, value: *mut u8) {
         // Who waits for others is not silent.
-        let thread = self.pulse.thread.swap(0, Relaxed);
+        let thread = self.pulse.lane.thread.swap(0, Relaxed);
         self.job.turns.wait_for(self.turn);
-        self.pulse.thread.store(thread, Relaxed);
+        self.pulse.lane.thread.store(thread, Relaxed);
         let (mut old, mut addend) = (0u64, 0u64);
         // SAFETY: the caller's promise; no value is wider than 8 bytes.
         unsafe {
@@ -642,7 +715,7 @@ impl Context {
             at: Some(site.at().into()),
             other: Some(earlier.site.at().into()),
             block: self.block_idx(),
-            thread: self.thread_idx(self.current),
+            thread: self.thread_idx(self.current()),
             detail: format!("a thread {verb} byte {offset} of `{name}`, which {who} {other_verb}, and {nothing}"),
         }
     }
@@ -738,9 +811,6 @@ impl Stop {
     }
 }
 
-/// Steps of loops, and other calls that are no accesses, between two signs of life.
-const SIGN_OF_LIFE: u64 = 1 << 12;
-
 /// The machine that a block's lanes run on: the block itself. Only a lane that runs has a reference to it, and the scheduler
 /// holds none into the block meanwhile.
 #[repr(transparent)]
@@ -795,12 +865,13 @@ impl Simulator {
                 State::Block(_) => block.at_barrier = true,
                 _ => block.rested = true,
             }
-            let lane = &mut block.lanes[block.current];
+            let current = block.current();
+            let lane = &mut block.lanes[current];
             lane.value = value;
             lane.state = state;
             lane.path = block.running.path;
             let alone = matches!(state, State::Warp { mask, .. } if mask != u32::MAX);
-            let closed = if alone { block.close_alone() } else { block.requests.close(&block.running) };
+            let closed = if alone { block.close_alone() } else { block.requests.close(&mut block.running) };
             block.requests.rest(&block.running);
             closed.map_err(twice)
         });
@@ -808,7 +879,7 @@ impl Simulator {
         // SAFETY: no reference into the block is held across the switch.
         unsafe {
             suspend(context);
-            (&(*context).lanes)[(*context).current].value
+            (&(*context).lanes)[(*context).current()].value
         }
     }
 }
@@ -874,6 +945,10 @@ impl Machine for Simulator {
         if is_far {
             self.rest(State::Loop(path), 0, at);
         }
+    }
+
+    fn end(&self) -> bool {
+        self.step(None, Context::end_lane)
     }
 
     fn clock(&self) -> u64 {

@@ -30,7 +30,7 @@ pub use pattern::Pattern;
 pub use sample::{Sample, Sampled, Sampling, Tally};
 
 use block::Runner;
-use gpu::device::host::{self, Kernel, LastAccess, Space};
+use gpu::device::host::{self, Kernel, Space, Watched};
 use gpu::suite::{Counts, Operation, Plan};
 use lane::{Cost, Region};
 use memory::Memory;
@@ -238,9 +238,8 @@ struct Pulse {
     signs: AtomicU64,
     /// The block it runs.
     block: AtomicU64,
-    /// The thread it runs, from 1; 0 while none runs.
-    thread: AtomicU64,
-    last: LastAccess,
+    /// The lane that runs.
+    lane: Watched,
 }
 
 impl Pulse {
@@ -386,7 +385,11 @@ fn run(
         }
     }
     assert_eq!(parts.len(), workers, "a worker of the simulator panicked");
-    let suspicious = job.suspicious.load(Relaxed);
+    let claimed_twice = || {
+        let claims: u64 = parts.iter().map(|part| part.claims).sum();
+        claims != job.shadows.iter().flatten().map(Shadow::touched).sum::<u64>()
+    };
+    let suspicious = job.suspicious.load(Relaxed) || workers > 1 && look == Look::First && claimed_twice();
     Ok((gather(job, parts), suspicious))
 }
 
@@ -396,6 +399,7 @@ struct Part {
     sampler: Option<Sampler>,
     findings: Option<(u64, Vec<Finding>)>,
     shared_bytes: u64,
+    claims: u64,
 }
 
 fn work(job: &Arc<Job>, worker: usize) -> Part {
@@ -423,7 +427,8 @@ fn work(job: &Arc<Job>, worker: usize) -> Part {
     let findings = runner.context().finish(findings);
     let counts = runner.context().costs.take();
     let sampler = runner.context().sampler.take();
-    Part { counts, sampler, findings, shared_bytes: runner.context().shared_bytes() }
+    let (shared_bytes, claims) = (runner.context().shared_bytes(), runner.context().claims());
+    Part { counts, sampler, findings, shared_bytes, claims }
 }
 
 fn gather(job: Arc<Job>, parts: Vec<Part>) -> Outcome {
@@ -492,14 +497,15 @@ impl Watch {
     /// A thread that has been running for too long without a call; that of the lowest block, if there are several.
     fn look(&mut self, job: &Job) -> Option<Finding> {
         let silent = job.pulse.iter().zip(&mut self.last).filter_map(|(pulse, (last, since))| {
-            let now @ [_, block, thread] = [&pulse.signs, &pulse.block, &pulse.thread].map(|shown| shown.load(Relaxed));
+            let now @ [_, block, thread] =
+                [&pulse.signs, &pulse.block, &pulse.lane.thread].map(|shown| shown.load(Relaxed));
             if now != *last || thread == 0 {
                 (*last, *since) = (now, Instant::now());
             }
             (since.elapsed() > job.limits.silence).then(|| (block, thread as u32 - 1, pulse))
         });
         let (block, thread, pulse) = silent.min_by_key(|(block, ..)| *block)?;
-        let at = pulse.last.get().map(host::Site::at);
+        let at = pulse.lane.last().map(host::Site::at);
         let start = Position { file: job.kernel.file, line: job.kernel.line, column: 1 };
         let after = if at.is_some() { "since this access" } else { "since the kernel began" };
         Some(Finding {

@@ -17,6 +17,8 @@ pub(super) struct Request<'a> {
     pub(super) mask: u32,
     /// Bytes from each lane's address to the next one's, if all lanes are active and those are the same throughout.
     pub(super) step: Option<i64>,
+    /// The pointer that all lanes came by, if it is the same.
+    pub(super) base: Option<u64>,
     start: u64,
     log_width: u32,
     indices: &'a [u64; 32],
@@ -24,10 +26,10 @@ pub(super) struct Request<'a> {
 
 impl<'a> Request<'a> {
     #[inline(always)]
-    pub(super) fn new(site: Site, mask: u32, start: u64, indices: &'a [u64; 32]) -> Self {
+    pub(super) fn new(site: Site, mask: u32, base: Option<u64>, start: u64, indices: &'a [u64; 32]) -> Self {
         let log_width = site.width().trailing_zeros();
         let step = if mask == u32::MAX { even_step(indices).map(|step| step << log_width) } else { None };
-        Self { site, mask, step, start, log_width, indices }
+        Self { site, mask, step, base, start, log_width, indices }
     }
 
     /// Where a lane goes.
@@ -40,6 +42,17 @@ impl<'a> Request<'a> {
     #[inline(always)]
     pub(super) fn addresses(&self) -> [u64; 32] {
         std::array::from_fn(|lane| self.address(lane))
+    }
+
+    /// Each of `lanes`, which are active, and where it goes.
+    #[inline(always)]
+    pub(super) fn each(&self, lanes: u32) -> impl Iterator<Item = (usize, u64)> {
+        let mut rest = lanes;
+        std::iter::from_fn(move || {
+            let lane = (rest != 0).then(|| rest.trailing_zeros() as usize)?;
+            rest &= rest - 1;
+            Some((lane, self.address(lane)))
+        })
     }
 
     /// Where the first active lane goes.
@@ -68,6 +81,8 @@ struct Open {
     mask: u32,
     /// The lanes whose accesses the sanitizer has looked at.
     seen: u32,
+    /// Whether a lane came by another pointer than the one expected.
+    apart: bool,
 }
 
 /// The requests of a warp since its lanes were last together.
@@ -90,11 +105,8 @@ pub(super) struct Requests {
     before: u64,
     /// Whether the running lane has jumped, so that it may come by a request twice.
     jumped: bool,
-    /// A stretch that some lanes went, which is not entered in the masks yet.
+    /// A stretch that some lanes went, which is not entered in the masks yet: which lanes, is known where they run.
     stretch: Range<usize>,
-    lanes: u32,
-    /// Where it ends, if the next lane to end there without a jump went it too; else null.
-    end: *const Expected,
     /// Where the next accesses of the lanes that rest are expected.
     resting: [usize; 32],
 }
@@ -113,28 +125,14 @@ impl Requests {
             before: 0,
             jumped: false,
             stretch: 0..0,
-            lanes: 0,
-            end: ptr::null(),
             resting: [0; 32],
         }
     }
 
-    /// Makes `lane` the one that runs, from the first access on.
+    /// Whoever runs next begins at the first access.
     pub(super) fn begin(&mut self, lane: &mut Lane) {
         (self.begin, self.before, self.jumped) = (0, 0, false);
-        self.expect(lane, 0);
-    }
-
-    /// If the running lane went, since it began, the stretch that is put aside: puts it aside for this lane too, and makes
-    /// it the next one, from the first access on.
-    #[inline(always)]
-    pub(super) fn end_alike(&mut self, lane: &mut Lane) -> bool {
-        let alike = ptr::eq(lane.next, self.end);
-        if alike {
-            self.lanes |= 1 << lane.number;
-            self.expect(lane, 0);
-        }
-        alike
+        (lane.first, lane.end) = (self.expected.as_mut_ptr(), ptr::null());
     }
 
     /// The running lane, whose stretch is closed, comes to rest.
@@ -145,7 +143,8 @@ impl Requests {
     /// Makes `lane` the one that runs, from where it came to rest.
     pub(super) fn resume(&mut self, lane: &mut Lane) {
         let place = self.resting[lane.number];
-        (self.begin, self.before, self.jumped, self.end) = (place, 0, place != 0, ptr::null());
+        (self.begin, self.before, self.jumped) = (place, 0, place != 0);
+        lane.end = ptr::null();
         self.expect(lane, place);
     }
 
@@ -167,19 +166,25 @@ impl Requests {
         self.before + (self.next(lane) - self.begin) as u64
     }
 
+    /// Whoever runs next begins as the running lane did, which has ended, and may end where it did.
+    pub(super) fn begin_alike(&mut self, lane: &mut Lane) {
+        let end = if self.stretch == (0..self.next(lane)) { lane.next } else { ptr::null_mut() };
+        self.begin(lane);
+        lane.end = end;
+    }
+
     /// Closes the stretch of the running lane. Lanes that went the same one are put together.
     #[inline(always)]
-    pub(super) fn close(&mut self, lane: &Lane) -> Result<(), Twice> {
+    pub(super) fn close(&mut self, lane: &mut Lane) -> Result<(), Twice> {
         if self.jumped {
             return self.close_alone(lane).map(|_| ());
         }
         let stretch = self.pass(lane);
         if stretch != self.stretch {
-            self.enter();
+            self.enter(lane);
             self.stretch = stretch;
         }
-        self.lanes |= 1 << lane.number;
-        self.end = if self.stretch.start == 0 { lane.next } else { ptr::null() };
+        lane.ended |= 1 << lane.number;
         Ok(())
     }
 
@@ -206,10 +211,10 @@ impl Requests {
     }
 
     /// Enters the stretch that was put aside in the masks.
-    fn enter(&mut self) {
+    fn enter(&mut self, lane: &mut Lane) {
         self.made = self.made.max(self.stretch.end);
-        self.end = ptr::null();
-        let lanes = std::mem::take(&mut self.lanes);
+        lane.end = ptr::null();
+        let lanes = std::mem::take(&mut lane.ended);
         self.requests[std::mem::take(&mut self.stretch)].iter_mut().for_each(|request| request.mask |= lanes);
     }
 
@@ -233,10 +238,10 @@ impl Requests {
                 self.by_key.retain(|_, known| *known < made);
             }
             self.expected.truncate(made);
-            self.requests.push(Open { site, path, mask: 0, seen: 0 });
+            self.requests.push(Open { site, path, mask: 0, seen: 0, apart: false });
             self.expected.extend([Expected::new(site, path, base), Expected::NONE]);
             self.by_key.insert((site, path), made);
-            self.end = ptr::null();
+            (lane.first, lane.end) = (self.expected.as_mut_ptr(), ptr::null());
             self.expect(lane, next);
             made
         })
@@ -251,7 +256,7 @@ impl Requests {
     /// closed.
     pub(super) fn add(&mut self, lane: &mut Lane, place: usize) -> Result<&mut Expected, Twice> {
         if self.is_elsewhere(lane, place) {
-            (self.begin, self.jumped, self.end) = (place, true, ptr::null());
+            (self.begin, self.jumped, lane.end) = (place, true, ptr::null());
         }
         let Open { site, mask, .. } = self.requests[place];
         if self.jumped && mask >> lane.number & 1 == 1 {
@@ -259,6 +264,11 @@ impl Requests {
         }
         self.expect(lane, place + 1);
         Ok(&mut self.expected[place])
+    }
+
+    /// Notes that a lane came to the request at `place` by another pointer than the one expected.
+    pub(super) fn part(&mut self, place: usize) {
+        self.requests[place].apart = true;
     }
 
     /// Notes that the sanitizer looks at what `lanes` did in the request at `place`; returns those of them that did something
@@ -278,21 +288,24 @@ impl Requests {
     /// The request at `place`. Its indices count from `start` of the pointer that they came by.
     #[inline(always)]
     pub(super) fn get(&self, place: usize, start: impl Fn(Site, u64) -> u64) -> Request<'_> {
-        let (Open { site, mask, .. }, expected) = (self.requests[place], &self.expected[place]);
-        Request::new(site, mask, start(site, expected.base()), expected.indices())
+        let (Open { site, mask, apart, .. }, expected) = (self.requests[place], &self.expected[place]);
+        let base = expected.base();
+        Request::new(site, mask, (!apart).then_some(base), start(site, base), expected.indices())
     }
 
     /// How many requests have lanes, all of which are at rest or have ended. They stand in the order in which they were
     /// first met.
-    pub(super) fn made(&mut self) -> usize {
-        self.enter();
+    pub(super) fn made(&mut self, lane: &mut Lane) -> usize {
+        self.enter(lane);
         self.made
     }
 
     /// The lanes are together, and go through the same requests again, for all that is known.
     pub(super) fn restart(&mut self) {
         let made = std::mem::take(&mut self.made);
-        self.requests[..made].iter_mut().for_each(|request| (request.mask, request.seen) = (0, 0));
+        self.requests[..made]
+            .iter_mut()
+            .for_each(|request| (request.mask, request.seen, request.apart) = (0, 0, false));
         self.resting = [0; 32];
     }
 
@@ -317,7 +330,7 @@ impl Requests {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use gpu::device::host::{Access, Coordinates, LastAccess};
+    use gpu::device::host::{Access, Coordinates, Watched};
     use gpu::suite::noise;
     use std::panic::Location;
 
@@ -349,7 +362,21 @@ mod tests {
     #[test]
     fn requests_stand_in_the_order_in_which_they_were_first_met_whatever_was_expected() {
         let at = Location::caller();
-        let last = LastAccess::default();
+        let watched = Watched::default();
+        let mut lane = Lane {
+            coordinates: Coordinates::default(),
+            number: 0,
+            path: 0,
+            next: ptr::null_mut(),
+            left: 1,
+            first: ptr::null_mut(),
+            end: ptr::null(),
+            ended: 0,
+            limit: 4,
+            thread_idx: [[0; 3]; 4].as_ptr(),
+            watched: (&watched).into(),
+            machine: None,
+        };
         let mut drawn = 0;
         let (mut as_expected, mut otherwise, mut twice) = (0, 0, 0);
         let mut random = |below: u64| {
@@ -360,17 +387,9 @@ mod tests {
         for warp in 0..2000 {
             let mut met: Vec<(Site, u64, u32, [u64; 4])> = Vec::new();
             let mut stopped = false;
+            requests.begin(&mut lane);
             for number in 0..4 {
-                let mut lane = Lane {
-                    coordinates: Coordinates::default(),
-                    number,
-                    path: 0,
-                    next: ptr::null_mut(),
-                    left: 1,
-                    last: (&last).into(),
-                    machine: None,
-                };
-                requests.begin(&mut lane);
+                lane.begin(number);
                 for step in 0..10 {
                     let [kind, path] = if random(20) == 0 { [random(9), random(3)] } else { [step % 5, step / 5] };
                     if stopped || random(20) == 0 {
@@ -399,7 +418,7 @@ mod tests {
                         }
                         // One that goes by itself is found out when its stretch is closed.
                         Ok(true) => {
-                            assert!(requests.close(&lane).is_err_and(|Twice(known)| known == site), "warp {warp}");
+                            assert!(requests.close(&mut lane).is_err_and(|Twice(known)| known == site), "warp {warp}");
                             (stopped, twice) = (true, twice + 1);
                         }
                         Ok(false) => panic!("warp {warp}: lane {number} was let by twice"),
@@ -409,15 +428,21 @@ mod tests {
                         }
                     }
                 }
-                if !stopped && !requests.end_alike(&mut lane) {
-                    assert!(requests.close(&lane).is_ok(), "warp {warp}");
+                if stopped {
+                    break;
+                }
+                if ptr::eq(lane.next, lane.end) {
+                    lane.ended |= 1 << number;
+                } else {
+                    assert!(requests.close(&mut lane).is_ok(), "warp {warp}");
+                    requests.begin_alike(&mut lane);
                 }
             }
             if stopped {
                 requests.clear();
                 continue;
             }
-            assert_eq!(requests.made(), met.len(), "warp {warp}");
+            assert_eq!(requests.made(&mut lane), met.len(), "warp {warp}");
             for (place, (site, path, mask, indices)) in met.into_iter().enumerate() {
                 assert_eq!(requests.requests[place].path, path, "warp {warp}");
                 let request = requests.get(place, |_, base| base);

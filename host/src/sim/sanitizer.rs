@@ -61,6 +61,8 @@ pub(super) struct Sanitizer {
     order: Order,
     /// The block that runs, as a word of the filter.
     global_word: GlobalWord,
+    /// How many cells of global memory this worker was the first to touch.
+    claims: u64,
     shared_shadow: SharedShadow,
     shared: History,
     global: History,
@@ -71,7 +73,7 @@ impl Sanitizer {
         let order = Order::new(threads);
         let global_word = GlobalWord::new(order.now(0));
         let (shared, global) = (History::default(), History::default());
-        Self { look, order, global_word, shared_shadow: SharedShadow::new(), shared, global }
+        Self { look, order, global_word, claims: 0, shared_shadow: SharedShadow::new(), shared, global }
     }
 
     /// A block begins, the `turn`-th of the run.
@@ -112,36 +114,48 @@ impl Sanitizer {
     fn suspects_shared(&mut self, request: &Request<'_>, lanes: u32, first: usize) -> bool {
         let (operation, width) = (request.site.operation(), request.site.width());
         let (shadow, order) = (&mut self.shared_shadow, &self.order);
-        let word = SharedWord::new(order.now(first));
-        lanes_in(lanes).fold(false, |suspicious, lane| {
-            let now = if order.has_met() { SharedWord::new(order.now(first + lane)) } else { word.of_lane(lane) };
-            let place = request.address(lane);
-            !shadow.touch_plainly(place, width, operation, now, order)
-                && shadow.touch(place, width, operation, now, order)
-                || suspicious
-        })
+        let (word, met) = (SharedWord::new(order.now(first)), order.has_met());
+        let mut suspicious = false;
+        for (lane, place) in request.each(lanes) {
+            let now = if met { SharedWord::new(order.now(first + lane)) } else { word.of_lane(lane) };
+            if !shadow.touch_plainly(place, width, operation, now, order) {
+                suspicious |= shadow.touch(place, width, operation, now, order);
+            }
+        }
+        suspicious
     }
 
-    fn suspects_global(&self, job: &Job, request: &Request<'_>, lanes: u32, first: usize) -> bool {
+    fn suspects_global(&mut self, job: &Job, request: &Request<'_>, lanes: u32, first: usize) -> bool {
         let (operation, width) = (request.site.operation(), request.site.width());
         let shadow_of = |address| job.shadows[Memory::number(address)].as_ref();
         let [begin, end] = [0, 31].map(|lane| Memory::number(request.address(lane)));
         if request.step.is_some() && begin == end && job.shadows[begin].is_none() {
             return false;
         }
-        let mut page = (u64::MAX, Cells::NONE);
         let word = self.global_word.at(self.order.now(first));
-        lanes_in(lanes).fold(false, |suspicious, lane| {
-            let (address, now) = (request.address(lane), word.of_lane(lane));
-            let shadow = || shadow_of(address);
-            if page.0 != address / PAGE {
-                page = (address / PAGE, shadow().map_or(Cells::NONE, |shadow| shadow.cells(offset_of(address))));
+        let (mut number, mut cells) = (u64::MAX, Cells::NONE);
+        let (mut claims, mut suspicious) = (0, false);
+        let mut rest = lanes;
+        if (lanes, request.step) == (u32::MAX, Some(width as i64))
+            && let Some(shadow) = shadow_of(request.address(0))
+        {
+            let offset = offset_of(request.address(0));
+            rest = shadow.cells(offset).claim_row(offset % PAGE, width, operation, word, &mut claims);
+        }
+        for (lane, address) in request.each(rest) {
+            if number != address / PAGE {
+                number = address / PAGE;
+                cells = shadow_of(address).map_or(Cells::NONE, |shadow| shadow.cells(offset_of(address)));
             }
-            // SAFETY: the address is resolved, so that the access lies in the page; shadows live as long as the job.
-            !unsafe { page.1.touch_plainly(address % PAGE, width, operation, now) }
-                && shadow().is_some_and(|shadow| shadow.touch(offset_of(address), width, operation, now))
-                || suspicious
-        })
+            let now = word.of_lane(lane);
+            if !cells.touch_plainly(address % PAGE, width, operation, now, &mut claims)
+                && let Some(shadow) = shadow_of(address)
+            {
+                suspicious |= shadow.touch(offset_of(address), width, operation, now, &mut claims);
+            }
+        }
+        self.claims += claims;
+        suspicious
     }
 
     /// Looks for the second time at an access of `thread`; returns what it races with.
@@ -160,6 +174,11 @@ impl Sanitizer {
         }
     }
 
+    /// How many cells of global memory this worker was the first to touch.
+    pub(super) fn claims(&self) -> u64 {
+        self.claims
+    }
+
     /// The block's loads of shared memory that nobody wrote.
     pub(super) fn uninitialized_shared(&mut self) -> Vec<Uninitialized> {
         self.shared.take_uninitialized()
@@ -169,14 +188,4 @@ impl Sanitizer {
     pub(super) fn uninitialized_global(&mut self) -> Vec<Uninitialized> {
         self.global.take_uninitialized()
     }
-}
-
-/// The lanes in a mask, from the lowest on.
-#[inline(always)]
-fn lanes_in(mut mask: u32) -> impl Iterator<Item = usize> {
-    std::iter::from_fn(move || {
-        let lane = (mask != 0).then(|| mask.trailing_zeros() as usize)?;
-        mask &= mask - 1;
-        Some(lane)
-    })
 }

@@ -215,7 +215,7 @@ mod tests {
     impl Load {
         fn request(&self) -> Request<'_> {
             let site = Site::new(Location::caller(), Access::new(0, self.0.trailing_zeros() as usize));
-            Request::new(site, u32::MAX, 0, &self.1)
+            Request::new(site, u32::MAX, None, 0, &self.1)
         }
     }
 

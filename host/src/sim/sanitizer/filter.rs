@@ -5,6 +5,7 @@ use super::order::{Moment, Order};
 use crate::sim::memory::PAGE;
 use crate::sim::spare;
 use gpu::suite::{Before, Buffer, Operation};
+use rayon::prelude::*;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -31,14 +32,22 @@ impl Shadow {
         Self { shift: buffer.element.size().trailing_zeros(), initialized, pages }
     }
 
-    /// Enters an access of `width` bytes at `offset` by the thread that is at `now`; says whether it is suspicious.
+    /// Enters an access of `width` bytes at `offset` by the thread that is at `now`; says whether it is suspicious. Adds to
+    /// `claims` how many cells nobody had touched before.
     #[inline(never)]
-    pub(super) fn touch(&self, offset: u64, width: u64, operation: Operation, now: GlobalWord) -> bool {
+    pub(super) fn touch(
+        &self,
+        offset: u64,
+        width: u64,
+        operation: Operation,
+        now: GlobalWord,
+        claims: &mut u64,
+    ) -> bool {
         let (first, cells) = (((offset % PAGE) >> self.shift) as usize, width >> self.shift);
         // An access narrower than a cell touches it, and is suspicious.
         let mut suspicious = cells == 0;
         for cell in &self.page(offset)[first..first + cells.max(1) as usize] {
-            suspicious |= cell.touch(operation, now, self.initialized);
+            suspicious |= cell.touch(operation, now, self.initialized, claims);
         }
         suspicious
     }
@@ -54,9 +63,17 @@ impl Shadow {
         })
     }
 
-    /// The same, to be kept.
-    pub(super) fn cells(&self, offset: u64) -> Cells {
-        Cells { first: self.page(offset).as_ptr(), shift: self.shift, initialized: self.initialized }
+    /// How many cells somebody has touched. If workers have claimed more, two have claimed the same one at the same time.
+    pub(in crate::sim) fn touched(&self) -> u64 {
+        let touched = |page: &OnceLock<Box<[GlobalCell]>>| {
+            page.get().map_or(0, |cells| cells.iter().filter(|cell| cell.0.load(Relaxed) != 0).count() as u64)
+        };
+        self.pages.par_iter().map(touched).sum()
+    }
+
+    /// The same, and what they stand for.
+    pub(super) fn cells(&self, offset: u64) -> Cells<'_> {
+        Cells { cells: self.page(offset), shift: self.shift, initialized: self.initialized }
     }
 }
 
@@ -68,36 +85,67 @@ impl Drop for Shadow {
     }
 }
 
-/// The cells of a page of global memory. They must not outlive the shadow.
+/// The cells of a page of global memory.
 #[derive(Clone, Copy)]
-pub(in crate::sim) struct Cells {
-    first: *const GlobalCell,
+pub(super) struct Cells<'a> {
+    cells: &'a [GlobalCell],
     shift: u32,
     initialized: bool,
 }
 
-impl Cells {
+impl Cells<'_> {
+    /// Has the lanes of a warp, of which the first is at `now`, each claim the cells behind those of the lane before it,
+    /// `width` bytes, from `offset` of the page on. Returns the lanes that cannot.
+    pub(super) fn claim_row(
+        &self,
+        offset: u64,
+        width: u64,
+        operation: Operation,
+        GlobalWord(now): GlobalWord,
+        claims: &mut u64,
+    ) -> u32 {
+        let (first, each) = ((offset >> self.shift) as usize, (width >> self.shift) as usize);
+        let row = self.cells.get(first..first + 32 * each).filter(|row| !row.is_empty());
+        let may_claim = self.initialized || operation == Operation::Store;
+        let Some(row) = row.filter(|_| may_claim) else { return u32::MAX };
+        let (mut word, mut refused, mut claimed) = (now | 1 << operation as u64, 0, 0);
+        for (lane, cells) in row.chunks_exact(each).enumerate() {
+            for cell in cells {
+                match cell.0.load(Relaxed) {
+                    0 => {
+                        cell.0.store(word, Relaxed);
+                        claimed += 1;
+                    }
+                    _ => refused |= 1 << lane,
+                }
+            }
+            word += 1 << THREAD;
+        }
+        *claims += claimed;
+        refused
+    }
+
     /// Those of a page that the kernel only reads.
-    pub(super) const NONE: Self = Self { first: std::ptr::null(), shift: 0, initialized: true };
+    pub(super) const NONE: Self = Self { cells: &[], shift: 0, initialized: true };
 
     /// Enters an access of `width` bytes at `offset` of the page if it is plainly not suspicious; says whether it is not.
-    ///
-    /// # Safety
-    /// The access lies in the page, and is aligned.
+    /// Adds to `claims` how many cells nobody had touched before.
     #[inline(always)]
-    pub(super) unsafe fn touch_plainly(&self, offset: u64, width: u64, operation: Operation, now: GlobalWord) -> bool {
-        let (first, cells) = (offset >> self.shift, width >> self.shift);
-        if self.first.is_null() {
-            return true;
-        }
-        for cell in first..first + cells {
-            // SAFETY: a page has a cell for each of its elements.
-            let cell = unsafe { &*self.first.add(cell as usize) };
-            if !cell.touch_plainly(operation, now, self.initialized) {
-                return false;
+    pub(super) fn touch_plainly(
+        &self,
+        offset: u64,
+        width: u64,
+        operation: Operation,
+        now: GlobalWord,
+        claims: &mut u64,
+    ) -> bool {
+        let (first, cells) = ((offset >> self.shift) as usize, (width >> self.shift) as usize);
+        match self.cells.get(first..first + cells) {
+            Some(cells) if !cells.is_empty() => {
+                cells.iter().all(|cell| cell.touch_plainly(operation, now, self.initialized, claims))
             }
+            _ => self.cells.is_empty(),
         }
-        cells > 0
     }
 }
 
@@ -142,11 +190,25 @@ impl GlobalWord {
 impl GlobalCell {
     /// Enters an access if nobody but the same thread has touched the cell since the last barrier, as mostly nobody has, and
     /// what it loads is written; says whether it did.
+    ///
+    /// A cell that nobody has touched is claimed by a plain store. If another worker claims it at the same time, one does
+    /// not see the other: but then both have counted it.
     #[inline(always)]
-    fn touch_plainly(&self, operation: Operation, GlobalWord(now): GlobalWord, initialized: bool) -> bool {
+    fn touch_plainly(
+        &self,
+        operation: Operation,
+        GlobalWord(now): GlobalWord,
+        initialized: bool,
+        claims: &mut u64,
+    ) -> bool {
         let before = self.0.load(Relaxed);
+        if before == 0 && (initialized || operation == Operation::Store) {
+            self.0.store(now | 1 << operation as u64, Relaxed);
+            *claims += 1;
+            return true;
+        }
         let written = initialized || operation == Operation::Store || (before | before >> KINDS) & WRITES != 0;
-        if !written || before != 0 && (before ^ now) >> THREAD != 0 {
+        if !written || (before ^ now) >> THREAD != 0 {
             return false;
         }
         let after = before | now | 1 << operation as u64;
@@ -156,20 +218,21 @@ impl GlobalCell {
     /// Enters an access; says whether it may be one end of a race or, unless the memory is `initialized`, a load of what
     /// nobody wrote.
     #[inline(always)]
-    fn touch(&self, operation: Operation, now: GlobalWord, initialized: bool) -> bool {
+    fn touch(&self, operation: Operation, now: GlobalWord, initialized: bool, claims: &mut u64) -> bool {
         let mut before = self.0.load(Relaxed);
         loop {
             let (after, races) = enter(before, operation, now);
             let uninitialized =
                 !initialized && operation != Operation::Store && (before | before >> KINDS) & WRITES == 0;
             // Blocks run at the same time: each access sees every earlier one, or is seen by it.
-            match before == after {
-                true => return races || uninitialized,
-                false => match self.0.compare_exchange_weak(before, after, Relaxed, Relaxed) {
-                    Ok(_) => return races || uninitialized,
-                    Err(changed) => before = changed,
-                },
+            if before != after
+                && let Err(changed) = self.0.compare_exchange_weak(before, after, Relaxed, Relaxed)
+            {
+                before = changed;
+                continue;
             }
+            *claims += u64::from(before == 0);
+            return races || uninitialized;
         }
     }
 }
@@ -438,6 +501,7 @@ mod tests {
             };
             let buffer = buffer.expect("a small buffer");
             let (short, long) = (Shadow::new(&buffer), Shadow::new(&buffer));
+            let mut claims = [0; 2];
             for step in 0..40 {
                 go_on(&mut order, &mut random);
                 if step % 10 == 0 {
@@ -445,13 +509,13 @@ mod tests {
                 }
                 let ((offset, width, operation), thread) = (access(2, &mut random), random(THREADS as u64) as usize);
                 let now = GlobalWord::new(order.now(thread));
-                // SAFETY: the access lies in the first page, and is aligned.
-                let entered = unsafe { short.cells(offset).touch_plainly(offset, width, operation, now) };
-                let found = !entered && short.touch(offset, width, operation, now);
-                assert_eq!(found, long.touch(offset, width, operation, now), "seed {seed}");
+                let entered = short.cells(offset).touch_plainly(offset, width, operation, now, &mut claims[0]);
+                let found = !entered && short.touch(offset, width, operation, now, &mut claims[0]);
+                assert_eq!(found, long.touch(offset, width, operation, now, &mut claims[1]), "seed {seed}");
                 plain += u32::from(entered);
                 suspicious += u32::from(found);
             }
+            assert_eq!(claims, [short.touched(), long.touched()], "each cell was claimed once");
         }
         assert!(plain > 500 && suspicious > 500, "{plain} plain, {suspicious} suspicious");
     }
