@@ -257,7 +257,7 @@ impl Runner {
             .clone()
             .all(|thread| values[thread - first].is_some() || matches!(context.lanes[thread].state, State::Done));
         if everybody {
-            context.count();
+            context.count_at(at);
         }
         context.pass_exchange(first / 32, at);
         let synced = |thread: &usize| {

@@ -8,7 +8,7 @@ use super::banks;
 use super::finding::{Finding, Kind, Position, triple};
 use super::memory::{self, Element, Memory, offset_of};
 use super::overflow::{self, Overflow};
-use super::requests::{Request, Requests, Twice};
+use super::requests::{Phase, Request, Requests, Twice};
 use super::sample::Sampler;
 use super::sanitizer::{Look, Race, Sanitizer, Uninitialized};
 use super::shared::{self, SharedMemory};
@@ -72,9 +72,8 @@ pub(super) struct Cost {
 pub(super) struct Costs {
     costs: Vec<(Site, Region, Cost)>,
     by_key: FxHashMap<(Site, Region), usize>,
-    /// What the last request counted at each place among those of its warp cost: warps mostly make the same requests in the
-    /// same order.
-    recent: Vec<Recent>,
+    /// What the last request counted at each place of each list cost: warps mostly make the same requests in the same order.
+    recent: Vec<Vec<Recent>>,
 }
 
 /// A request that was counted, and others that cost the same and are still to be added.
@@ -97,11 +96,20 @@ struct Shape {
     offset: u64,
 }
 
+impl Recent {
+    /// Adds what is still to be added.
+    fn settle(self, costs: &mut [(Site, Region, Cost)]) {
+        if self.more > 0 {
+            costs[self.cost].2.counts += self.counts * self.more;
+        }
+    }
+}
+
 impl Costs {
     /// Adds a request at `place` among those of its warp if one of the same `shape` was the last one there.
     #[inline(always)]
-    fn add_alike(&mut self, place: usize, shape: Shape) -> bool {
-        match self.recent.get_mut(place) {
+    fn add_alike(&mut self, [list, place]: [usize; 2], shape: Shape) -> bool {
+        match self.recent.get_mut(list).and_then(|recent| recent.get_mut(place)) {
             Some(recent) if recent.shape == Some(shape) => {
                 recent.more += 1;
                 true
@@ -119,37 +127,38 @@ impl Costs {
     }
 
     /// Adds a request at `place`, of a `shape` if it has one, to its costs.
-    fn add(&mut self, place: usize, shape: Option<Shape>, site: Site, region: Region, counts: Counts) -> &mut Cost {
+    fn add(
+        &mut self,
+        [list, place]: [usize; 2],
+        shape: Option<Shape>,
+        site: Site,
+        region: Region,
+        counts: Counts,
+    ) -> &mut Cost {
+        if self.recent.len() <= list {
+            self.recent.resize(list + 1, Vec::new());
+        }
         let known = |recent: &&Recent| {
             let (known, of, _) = &self.costs[recent.cost];
             (*known, *of) == (site, region)
         };
-        let cost = self.recent.get(place).filter(known).map(|recent| recent.cost);
+        let cost = self.recent[list].get(place).filter(known).map(|recent| recent.cost);
         let cost = cost.unwrap_or_else(|| self.of(site, region));
-        self.settle(place);
         let recent = Recent { shape, cost, counts, more: 0 };
-        match self.recent.get_mut(place) {
-            Some(place) => *place = recent,
-            None => self.recent.resize(place + 1, recent),
+        match self.recent[list].get_mut(place) {
+            Some(place) => std::mem::replace(place, recent).settle(&mut self.costs),
+            None => self.recent[list].resize(place + 1, recent),
         }
         let cost = &mut self.costs[cost].2;
         cost.counts += counts;
         cost
     }
 
-    /// Adds what is still to be added of the requests at `place`.
-    fn settle(&mut self, place: usize) {
-        if let Some(recent) = self.recent.get_mut(place)
-            && recent.more > 0
-        {
-            self.costs[recent.cost].2.counts += recent.counts * std::mem::take(&mut recent.more);
-        }
-    }
-
     /// All of them, leaving none.
     pub(super) fn take(&mut self) -> Vec<(Site, Region, Cost)> {
-        (0..self.recent.len()).for_each(|place| self.settle(place));
-        std::mem::take(self).costs
+        let Self { mut costs, recent, .. } = std::mem::take(self);
+        recent.into_iter().flatten().for_each(|recent| recent.settle(&mut costs));
+        costs
     }
 }
 
@@ -173,6 +182,8 @@ pub(super) struct Context {
     pub(super) lanes: Vec<Lane>,
     /// Where each of them stands in the block.
     thread_idx: Box<[[u32; 3]]>,
+    /// The last barrier that the block has passed.
+    phase: Phase,
     /// The threads of the warp that runs.
     warp: Range<usize>,
     /// How manieth block of the run this is.
@@ -214,6 +225,7 @@ impl Context {
             lanes: (0..threads).map(|_| Lane { state: State::Done, value: 0, calls: 0, path: 0 }).collect(),
             thread_idx: (0..threads).map(thread_idx).collect(),
             pulse,
+            phase: None,
             warp: 0..0,
             running: host::Lane {
                 coordinates: Coordinates {
@@ -283,6 +295,7 @@ impl Context {
         self.shared.reset();
         self.sanitizer.begin(turn);
         self.barriers = 0;
+        self.phase = None;
         self.at_barrier = false;
         self.stopped = false;
         for lane in &mut self.lanes {
@@ -307,6 +320,7 @@ impl Context {
     /// The warp of these threads is the one that runs.
     pub(super) fn begin_warp(&mut self, threads: Range<usize>) {
         self.running.thread_idx = &raw const self.thread_idx[threads.start];
+        self.requests.go_on(self.phase);
         self.warp = threads;
         self.rested = false;
     }
@@ -405,6 +419,12 @@ impl Context {
         }
     }
 
+    /// Counts the requests of a warp whose lanes have met, all that are left.
+    pub(super) fn count_at(&mut self, at: &'static Location<'static>) {
+        self.count();
+        self.requests.go_on(Some(at));
+    }
+
     /// Counts the requests of a warp whose lanes have come together.
     pub(super) fn count(&mut self) {
         for place in 0..self.requests.made(&mut self.running) {
@@ -429,7 +449,7 @@ impl Context {
         self.look_first(place, u32::MAX);
         let request = self.requests.get(place, |site, base| start(&self.shared, site, base));
         if let Some(shape) = self.shape(&request)
-            && self.costs.add_alike(place, shape)
+            && self.costs.add_alike(self.requests.place(place), shape)
         {
             return;
         }
@@ -474,7 +494,7 @@ impl Context {
                 Region::Shared(shared.name(request.first()).0)
             }
         };
-        let cost = costs.add(place, shape, site, region, counts);
+        let cost = costs.add(self.requests.place(place), shape, site, region, counts);
         if let (Space::Global, Some(arch)) = (site.space(), job.arch) {
             cost.transactions += arch.transactions(&request.addresses(), mask, width, site.is_past_l1());
         }
@@ -520,6 +540,7 @@ impl Context {
 
     /// The block has passed a barrier.
     pub(super) fn pass_barrier(&mut self, at: &'static Location<'static>) {
+        self.phase = Some(at);
         self.sanitizer.pass_barrier();
         if let Some(trace) = &mut self.trace {
             trace.wait(WHOLE_BLOCK, at);
@@ -858,6 +879,7 @@ impl Simulator {
     }
 
     /// Puts the running lane to rest in `state`, until the scheduler makes it ready again.
+    #[inline(always)]
     fn rest(&self, state: State, value: u32, at: &'static Location<'static>) -> u32 {
         self.step(Some(at), |block| {
             block.call()?;

@@ -8,6 +8,7 @@ use super::pattern::even_step;
 use gpu::device::host::{Expected, Lane, Site};
 use rustc_hash::FxHashMap;
 use std::ops::Range;
+use std::panic::Location;
 use std::ptr;
 
 /// One warp instruction: the lanes in `mask` go to elements at `indices` from the address `start` on. Addresses are simulated
@@ -85,6 +86,22 @@ struct Open {
     apart: bool,
 }
 
+/// Requests, and how lanes find them.
+struct List {
+    /// What lanes see of `requests`, and [`Expected::NONE`] behind them.
+    expected: Vec<Expected>,
+    /// Those that lanes take part in, in the order in which they were first met; behind them, without lanes yet, those that
+    /// are expected next, since the lanes that were last together went on like that.
+    requests: Vec<Open>,
+    by_key: FxHashMap<(Site, u64), usize>,
+}
+
+impl Default for List {
+    fn default() -> Self {
+        Self { expected: vec![Expected::NONE], requests: Vec::new(), by_key: FxHashMap::default() }
+    }
+}
+
 /// The requests of a warp since its lanes were last together.
 ///
 /// Lanes run one after another, mostly through the same accesses in the same order, and so do warps. So each lane is expected
@@ -92,12 +109,11 @@ struct Open {
 /// machine hears of it only when it leaves the list, jumps in it, or comes to rest; then the stretch that it went is entered
 /// in the masks.
 pub(super) struct Requests {
-    /// What lanes see of `requests`, and [`Expected::NONE`] behind them.
-    expected: Vec<Expected>,
-    /// Those that lanes take part in, in the order in which they were first met; behind them, without lanes yet, those that
-    /// are expected next, since the lanes that were last together went on like that.
-    requests: Vec<Open>,
-    by_key: FxHashMap<(Site, u64), usize>,
+    list: List,
+    /// The number of the list among `lists`, where those of other phases are: of warps that began, or that went on from
+    /// elsewhere.
+    number: usize,
+    lists: Vec<(Phase, List)>,
     /// How many requests have lanes, as far as stretches are closed.
     made: usize,
     /// Where the stretch of the running lane begins; and how many accesses it made before, since it began or went on.
@@ -111,15 +127,18 @@ pub(super) struct Requests {
     resting: [usize; 32],
 }
 
+/// Where the lanes of a warp were last together, in the source.
+pub(super) type Phase = Option<&'static Location<'static>>;
+
 /// A lane came by an access twice in one iteration.
 pub(super) struct Twice(pub(super) Site);
 
 impl Requests {
     pub(super) fn new() -> Self {
         Self {
-            expected: vec![Expected::NONE],
-            requests: Vec::new(),
-            by_key: FxHashMap::default(),
+            list: List::default(),
+            number: 0,
+            lists: vec![(None, List::default())],
             made: 0,
             begin: 0,
             before: 0,
@@ -132,12 +151,35 @@ impl Requests {
     /// Whoever runs next begins at the first access.
     pub(super) fn begin(&mut self, lane: &mut Lane) {
         (self.begin, self.before, self.jumped) = (0, 0, false);
-        (lane.first, lane.end) = (self.expected.as_mut_ptr(), ptr::null());
+        (lane.first, lane.end) = (self.list.expected.as_mut_ptr(), ptr::null());
     }
 
     /// The running lane, whose stretch is closed, comes to rest.
     pub(super) fn rest(&mut self, lane: &Lane) {
         self.resting[lane.number] = self.begin;
+    }
+
+    /// The lanes are together, and go on from where they met; none if they begin.
+    pub(super) fn go_on(&mut self, phase: Phase) {
+        let is = |known: &Phase| match (known, phase) {
+            (Some(known), Some(phase)) => ptr::eq(*known, phase),
+            (known, phase) => known.is_none() && phase.is_none(),
+        };
+        if is(&self.lists[self.number].0) {
+            return;
+        }
+        let number = self.lists.iter().position(|(known, _)| is(known)).unwrap_or_else(|| {
+            self.lists.push((phase, List::default()));
+            self.lists.len() - 1
+        });
+        std::mem::swap(&mut self.list, &mut self.lists[self.number].1);
+        std::mem::swap(&mut self.list, &mut self.lists[number].1);
+        self.number = number;
+    }
+
+    /// Where the request at `place` stands among all: the number of its list, and the place.
+    pub(super) fn place(&self, place: usize) -> [usize; 2] {
+        [self.number, place]
     }
 
     /// Makes `lane` the one that runs, from where it came to rest.
@@ -151,14 +193,14 @@ impl Requests {
     /// Expects the lane's next access to belong to the request at `place`.
     #[inline(always)]
     fn expect(&mut self, lane: &mut Lane, place: usize) {
-        lane.next = self.expected.as_mut_ptr().wrapping_add(place);
+        lane.next = self.list.expected.as_mut_ptr().wrapping_add(place);
     }
 
     /// The place where the running lane is expected next.
     #[inline(always)]
     fn next(&self, lane: &Lane) -> usize {
         // SAFETY: it is one of those expected, or what stands behind them.
-        unsafe { lane.next.cast_const().offset_from_unsigned(self.expected.as_ptr()) }
+        unsafe { lane.next.cast_const().offset_from_unsigned(self.list.expected.as_ptr()) }
     }
 
     /// How many accesses the running lane has made since it began or went on.
@@ -192,7 +234,7 @@ impl Requests {
     pub(super) fn close_alone(&mut self, lane: &Lane) -> Result<Range<usize>, Twice> {
         let stretch = self.pass(lane);
         self.made = self.made.max(stretch.end);
-        for request in &mut self.requests[stretch.clone()] {
+        for request in &mut self.list.requests[stretch.clone()] {
             if request.mask >> lane.number & 1 == 1 {
                 return Err(Twice(request.site));
             }
@@ -215,7 +257,7 @@ impl Requests {
         self.made = self.made.max(self.stretch.end);
         lane.end = ptr::null();
         let lanes = std::mem::take(&mut lane.ended);
-        self.requests[std::mem::take(&mut self.stretch)].iter_mut().for_each(|request| request.mask |= lanes);
+        self.list.requests[std::mem::take(&mut self.stretch)].iter_mut().for_each(|request| request.mask |= lanes);
     }
 
     /// Where the request stands that an access of the running lane at `site` by the pointer `base` belongs to: behind those
@@ -224,24 +266,24 @@ impl Requests {
         let (next, path) = (self.next(lane), lane.path);
         let made = self.made.max(self.stretch.end).max(next);
         let is = |request: &Open| (request.site, request.path) == (site, path);
-        if self.requests.get(next).is_some_and(is) {
-            if next == made && self.expected[next].base() != base {
-                self.expected[next] = Expected::new(site, path, base);
+        if self.list.requests.get(next).is_some_and(is) {
+            if next == made && self.list.expected[next].base() != base {
+                self.list.expected[next] = Expected::new(site, path, base);
             }
             return next;
         }
-        let known = self.by_key.get(&(site, path)).copied().filter(|&place| place < made);
+        let known = self.list.by_key.get(&(site, path)).copied().filter(|&place| place < made);
         known.unwrap_or_else(|| {
             // What was expected there, and behind it, no longer is.
-            if made < self.requests.len() {
-                self.requests.truncate(made);
-                self.by_key.retain(|_, known| *known < made);
+            if made < self.list.requests.len() {
+                self.list.requests.truncate(made);
+                self.list.by_key.retain(|_, known| *known < made);
             }
-            self.expected.truncate(made);
-            self.requests.push(Open { site, path, mask: 0, seen: 0, apart: false });
-            self.expected.extend([Expected::new(site, path, base), Expected::NONE]);
-            self.by_key.insert((site, path), made);
-            (lane.first, lane.end) = (self.expected.as_mut_ptr(), ptr::null());
+            self.list.expected.truncate(made);
+            self.list.requests.push(Open { site, path, mask: 0, seen: 0, apart: false });
+            self.list.expected.extend([Expected::new(site, path, base), Expected::NONE]);
+            self.list.by_key.insert((site, path), made);
+            (lane.first, lane.end) = (self.list.expected.as_mut_ptr(), ptr::null());
             self.expect(lane, next);
             made
         })
@@ -258,23 +300,23 @@ impl Requests {
         if self.is_elsewhere(lane, place) {
             (self.begin, self.jumped, lane.end) = (place, true, ptr::null());
         }
-        let Open { site, mask, .. } = self.requests[place];
+        let Open { site, mask, .. } = self.list.requests[place];
         if self.jumped && mask >> lane.number & 1 == 1 {
             return Err(Twice(site));
         }
         self.expect(lane, place + 1);
-        Ok(&mut self.expected[place])
+        Ok(&mut self.list.expected[place])
     }
 
     /// Notes that a lane came to the request at `place` by another pointer than the one expected.
     pub(super) fn part(&mut self, place: usize) {
-        self.requests[place].apart = true;
+        self.list.requests[place].apart = true;
     }
 
     /// Notes that the sanitizer looks at what `lanes` did in the request at `place`; returns those of them that did something
     /// that it has not looked at.
     pub(super) fn see(&mut self, place: usize, lanes: u32) -> u32 {
-        let Open { mask, seen, .. } = &mut self.requests[place];
+        let Open { mask, seen, .. } = &mut self.list.requests[place];
         let lanes = lanes & *mask & !*seen;
         *seen |= lanes;
         lanes
@@ -282,13 +324,13 @@ impl Requests {
 
     /// The lanes that take part in the request at `place`.
     pub(super) fn lanes(&self, place: usize) -> u32 {
-        self.requests[place].mask
+        self.list.requests[place].mask
     }
 
     /// The request at `place`. Its indices count from `start` of the pointer that they came by.
     #[inline(always)]
     pub(super) fn get(&self, place: usize, start: impl Fn(Site, u64) -> u64) -> Request<'_> {
-        let (Open { site, mask, apart, .. }, expected) = (self.requests[place], &self.expected[place]);
+        let (Open { site, mask, apart, .. }, expected) = (self.list.requests[place], &self.list.expected[place]);
         let base = expected.base();
         Request::new(site, mask, (!apart).then_some(base), start(site, base), expected.indices())
     }
@@ -303,7 +345,7 @@ impl Requests {
     /// The lanes are together, and go through the same requests again, for all that is known.
     pub(super) fn restart(&mut self) {
         let made = std::mem::take(&mut self.made);
-        self.requests[..made]
+        self.list.requests[..made]
             .iter_mut()
             .for_each(|request| (request.mask, request.seen, request.apart) = (0, 0, false));
         self.resting = [0; 32];
@@ -312,12 +354,13 @@ impl Requests {
     /// Forgets the requests that a lane in `lanes` takes part in, and what was expected.
     pub(super) fn forget(&mut self, lanes: u32) {
         let made = std::mem::take(&mut self.made);
-        let requests = std::mem::take(&mut self.requests).into_iter().zip(std::mem::take(&mut self.expected));
+        let requests = std::mem::take(&mut self.list.requests).into_iter().zip(std::mem::take(&mut self.list.expected));
         let rest = requests.take(made).filter(|(request, _)| request.mask & lanes == 0);
-        (self.requests, self.expected) = rest.unzip();
-        self.expected.push(Expected::NONE);
-        self.made = self.requests.len();
-        self.by_key = (0..).zip(&self.requests).map(|(place, request)| ((request.site, request.path), place)).collect();
+        (self.list.requests, self.list.expected) = rest.unzip();
+        self.list.expected.push(Expected::NONE);
+        self.made = self.list.requests.len();
+        self.list.by_key =
+            (0..).zip(&self.list.requests).map(|(place, request)| ((request.site, request.path), place)).collect();
         self.resting = [0; 32];
     }
 
@@ -332,7 +375,6 @@ mod tests {
     use super::*;
     use gpu::device::host::{Access, Coordinates, Watched};
     use gpu::suite::noise;
-    use std::panic::Location;
 
     /// Memory that an access may find at hand.
     static ELEMENT: u32 = 0;
@@ -444,7 +486,7 @@ mod tests {
             }
             assert_eq!(requests.made(&mut lane), met.len(), "warp {warp}");
             for (place, (site, path, mask, indices)) in met.into_iter().enumerate() {
-                assert_eq!(requests.requests[place].path, path, "warp {warp}");
+                assert_eq!(requests.list.requests[place].path, path, "warp {warp}");
                 let request = requests.get(place, |_, base| base);
                 assert_eq!((request.site, request.mask), (site, mask), "warp {warp}");
                 for lane in (0..4).filter(|lane| mask >> lane & 1 == 1) {

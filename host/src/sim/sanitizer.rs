@@ -115,8 +115,11 @@ impl Sanitizer {
         let (operation, width) = (request.site.operation(), request.site.width());
         let (shadow, order) = (&mut self.shared_shadow, &self.order);
         let (word, met) = (SharedWord::new(order.now(first)), order.has_met());
-        let mut suspicious = false;
-        for (lane, place) in request.each(lanes) {
+        let (mut rest, mut suspicious) = (lanes, false);
+        if let (u32::MAX, Some(step), false) = (lanes, request.step, met) {
+            rest = shadow.touch_row(request.address(0), step, width, operation, word, order);
+        }
+        for (lane, place) in request.each(rest) {
             let now = if met { SharedWord::new(order.now(first + lane)) } else { word.of_lane(lane) };
             if !shadow.touch_plainly(place, width, operation, now, order) {
                 suspicious |= shadow.touch(place, width, operation, now, order);

@@ -59,7 +59,8 @@ impl SharedMemory {
 
     /// The address of the static array `name`, placed at the first call.
     pub(super) fn array(&mut self, name: &'static str, bytes: usize) -> Result<u32, String> {
-        if let Some(number) = self.arrays.iter().position(|array| array.name == name) {
+        let is_same = |array: &Array| std::ptr::eq(array.name, name) || array.name == name;
+        if let Some(number) = self.arrays.iter().position(is_same) {
             return Ok((number as u32) << OFFSET_BITS);
         }
         let offset = self.static_bytes.next_multiple_of(16);

@@ -294,6 +294,36 @@ impl SharedShadow {
         !cells.is_empty()
     }
 
+    /// Enters accesses by the lanes of a warp, of which none has met another and the first is at `now`: of `width` bytes from
+    /// `offset` on, each `step` bytes behind the one before it. Returns the lanes whose accesses are not entered: those to
+    /// cells that somebody has touched since the last barrier, or that are as wide.
+    pub(super) fn touch_row(
+        &mut self,
+        offset: u64,
+        step: i64,
+        width: u64,
+        operation: Operation,
+        now: SharedWord,
+        order: &Order,
+    ) -> u32 {
+        if width != 1 << self.shift {
+            return u32::MAX;
+        }
+        let (first, step) = (offset >> self.shift, step >> self.shift);
+        let (interval, since) = (now.interval(), order.first_interval());
+        (0..32).fold(0, |refused, lane| {
+            let place = first.wrapping_add_signed(step * lane) as usize;
+            let Some(cell) = self.cells.get_mut(place) else { return refused | 1 << lane };
+            let [load, store] = [cell.load, cell.store].map(SharedWord::interval);
+            let loads = operation == Operation::Load;
+            if load == interval || store == interval || loads && store < since {
+                return refused | 1 << lane;
+            }
+            *(if loads { &mut cell.load } else { &mut cell.store }) = now.of_lane(lane as usize);
+            refused
+        })
+    }
+
     /// Enters an access of `width` bytes at `offset` by the thread that is at `now`; says whether it is suspicious.
     #[inline(never)]
     pub(super) fn touch(
