@@ -3,19 +3,19 @@
 use super::finding::{Kind, Position};
 use super::lane::{Context, State};
 use super::overflow::{self, Overflow};
+use super::stack::Stack;
 use super::{Job, Pulse};
-use corosensei::stack::{DefaultStack, Stack};
 use corosensei::{Coroutine, CoroutineResult};
 use std::any::Any;
 use std::cell::RefCell;
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::panic::{AssertUnwindSafe, Location, catch_unwind};
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Once};
 
 /// A stack, and the threads that run on it.
 struct Thread {
     /// In a box, so that a thread is soon put elsewhere.
-    coroutine: Box<Coroutine<(), (), Overflow, DefaultStack>>,
+    coroutine: Box<Coroutine<(), (), Overflow, Stack>>,
     /// Where the stack ends for them.
     end: usize,
 }
@@ -137,8 +137,8 @@ impl Runner {
     fn spawn(&self) -> Thread {
         let context = self.context;
         let job: *const Job = &raw const *self.job;
-        let stack = DefaultStack::new(overflow::STACK + overflow::RESERVE).expect("memory for a stack");
-        let end = stack.base().get() - overflow::STACK;
+        let stack = Stack::take();
+        let end = stack.end();
         let coroutine = Coroutine::with_stack(stack, move |yielder, ()| {
             // SAFETY: the scheduler holds no reference while a lane runs.
             unsafe { (*context).yielder = yielder };
@@ -227,7 +227,7 @@ impl Runner {
         mut lanes: std::ops::Range<usize>,
         thread: usize,
         mask: u32,
-        at: &'static std::panic::Location<'static>,
+        at: &'static Location<'static>,
     ) -> Option<usize> {
         if mask >> (thread % 32) & 1 == 0 {
             return Some(thread);
@@ -236,7 +236,7 @@ impl Runner {
         lanes.find(|&lane| {
             mask >> (lane % 32) & 1 == 1
                 && match context.lanes[lane].state {
-                    State::Warp { mask: other_mask, at: other, .. } => other_mask != mask || other != at,
+                    State::Warp { mask: other_mask, at: other, .. } => other_mask != mask || !is_same(other, at),
                     State::Done => false,
                     State::Fresh | State::Ready | State::Loop(_) | State::Block(_) => true,
                 }
@@ -244,15 +244,17 @@ impl Runner {
     }
 
     /// All lanes of `mask` have come to `at`: hands out the values of a shuffle, and lets the lanes go on.
-    fn exchange(&mut self, lanes: std::ops::Range<usize>, mask: u32, at: &'static std::panic::Location<'static>) {
+    fn exchange(&mut self, lanes: std::ops::Range<usize>, mask: u32, at: &'static Location<'static>) {
         let first = lanes.start;
         let context = self.context();
         context.count_barrier(first, at);
         let here = |context: &Context, thread: usize| {
             mask >> (thread % 32) & 1 == 1 && matches!(context.lanes[thread].state, State::Warp { .. })
         };
-        let values: Vec<Option<u32>> =
-            lanes.clone().map(|thread| here(context, thread).then(|| context.lanes[thread].value)).collect();
+        let mut values = [None; 32];
+        for thread in lanes.clone().filter(|&thread| here(context, thread)) {
+            values[thread - first] = Some(context.lanes[thread].value);
+        }
         let everybody = lanes
             .clone()
             .all(|thread| values[thread - first].is_some() || matches!(context.lanes[thread].state, State::Done));
@@ -298,7 +300,7 @@ impl Runner {
             return false;
         };
         let elsewhere = (0..context.lanes.len()).find_map(|other| match context.lanes[other].state {
-            State::Block(position) if std::ptr::eq(position, at) || position == at => None,
+            State::Block(position) if is_same(position, at) => None,
             State::Block(position) => Some((other, Some(position))),
             _ => Some((other, None)),
         });
@@ -329,11 +331,17 @@ impl Runner {
     }
 }
 
+/// Whether two positions are the same; mostly they are one.
+fn is_same(a: &'static Location<'static>, b: &'static Location<'static>) -> bool {
+    std::ptr::eq(a, b) || a == b
+}
+
 /// Gives up a stack, whatever stands on it. Kernels own nothing, so it is not unwound.
 fn discard(mut thread: Thread) {
     // SAFETY: a kernel's frames hold nothing that must be dropped: plain values, and loop guards that only speak of a lane
     // that is gone.
     unsafe { thread.coroutine.force_reset() };
+    thread.coroutine.into_stack().keep();
 }
 
 impl Drop for Runner {

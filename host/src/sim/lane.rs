@@ -878,21 +878,21 @@ impl Simulator {
         }
     }
 
-    /// Puts the running lane to rest in `state`, until the scheduler makes it ready again.
+    /// Puts the running lane to rest in a state, with the value that it brings, until the scheduler makes it ready again;
+    /// returns the value that it takes away. `alone` says that it does not meet its whole warp.
     #[inline(always)]
-    fn rest(&self, state: State, value: u32, at: &'static Location<'static>) -> u32 {
+    fn rest(&self, state: impl Fn() -> State, alone: bool, value: u32, at: &'static Location<'static>) -> u32 {
         self.step(Some(at), |block| {
             block.call()?;
-            match state {
+            match state() {
                 State::Block(_) => block.at_barrier = true,
                 _ => block.rested = true,
             }
             let current = block.current();
             let lane = &mut block.lanes[current];
             lane.value = value;
-            lane.state = state;
+            lane.state = state();
             lane.path = block.running.path;
-            let alone = matches!(state, State::Warp { mask, .. } if mask != u32::MAX);
             let closed = if alone { block.close_alone() } else { block.requests.close(&mut block.running) };
             block.requests.rest(&block.running);
             closed.map_err(twice)
@@ -946,15 +946,15 @@ impl Machine for Simulator {
     }
 
     fn sync_threads(&self, at: &'static Location<'static>) {
-        self.rest(State::Block(at), 0, at);
+        self.rest(|| State::Block(at), false, 0, at);
     }
 
     fn sync_warp(&self, mask: u32, at: &'static Location<'static>) {
-        self.rest(State::Warp { mask, at, source: None }, 0, at);
+        self.rest(|| State::Warp { mask, at, source: None }, mask != u32::MAX, 0, at);
     }
 
     fn exchange(&self, mask: u32, value: u32, source: u32, at: &'static Location<'static>) -> u32 {
-        self.rest(State::Warp { mask, at, source: Some(source) }, value, at)
+        self.rest(|| State::Warp { mask, at, source: Some(source) }, mask != u32::MAX, value, at)
     }
 
     fn pause(&self, is_far: bool, at: &'static Location<'static>) {
@@ -965,7 +965,7 @@ impl Machine for Simulator {
             Ok(block.running.path)
         });
         if is_far {
-            self.rest(State::Loop(path), 0, at);
+            self.rest(|| State::Loop(path), false, 0, at);
         }
     }
 

@@ -1,10 +1,10 @@
 //! The simulator: runs kernels on the CPU, lane by lane, and counts what they ask of the memory system.
 //!
-//! One concern a file: `block` schedules the threads of a block, `overflow` watches their stacks, `lane` is the machine
-//! that a thread's calls go to, `requests` puts the accesses of a warp together, [`coalesce`], [`banks`] and [`arch`] say
-//! what a request costs, `memory` and `shared` hold the data, `spare` keeps what held it for the next simulation, and
-//! `sanitizer` remembers who touched it; `pattern` and `sample` say how addresses move from lane to lane, and [`trace`] hands
-//! on what blocks ask for, where that is asked for.
+//! One concern a file: `block` schedules the threads of a block, `stack` and `overflow` keep and watch their stacks, `lane` is
+//! the machine that a thread's calls go to, `requests` puts the accesses of a warp together, [`coalesce`], [`banks`] and
+//! [`arch`] say what a request costs, `memory` and `shared` hold the data, `spare` keeps what held it for the next simulation,
+//! and `sanitizer` remembers who touched it; `pattern` and `sample` say how addresses move from lane to lane, and [`trace`]
+//! hands on what blocks ask for, where that is asked for.
 //! Blocks run in parallel; counts are sums, and what depends on the order of blocks (atomic additions, traces) waits for its
 //! turn, so the results are the same on any number of threads.
 
@@ -22,6 +22,7 @@ mod sample;
 mod sanitizer;
 mod shared;
 mod spare;
+mod stack;
 pub mod trace;
 
 pub use arch::{Arch, Transactions};

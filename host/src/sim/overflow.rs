@@ -5,14 +5,9 @@
 //! the scheduler. It is the kernel's own code that is left there, which holds nothing that must be given back. Every other
 //! fault goes on to the handler that was installed before.
 
+use super::stack::STACK;
 use corosensei::trap::CoroutineTrapHandler;
 use std::cell::Cell;
-
-/// Bytes of stack that a thread of a kernel has, in which kernels keep what finds no room in registers.
-pub(super) const STACK: usize = 64 << 10;
-
-/// Bytes behind them that are left to the simulator.
-pub(super) const RESERVE: usize = 32 << 10;
 
 /// What a thread returns that overflowed its stack; others never return.
 #[derive(Clone, Copy)]
