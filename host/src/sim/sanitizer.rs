@@ -63,6 +63,9 @@ pub(super) struct Sanitizer {
     global_word: GlobalWord,
     /// How many cells of global memory this worker was the first to touch.
     claims: u64,
+    /// What the threads of a warp do next, as words of the filter: of the one that begins at this thread, unless what orders
+    /// them has changed.
+    shared_words: (Option<usize>, [SharedWord; 32]),
     shared_shadow: SharedShadow,
     shared: History,
     global: History,
@@ -73,12 +76,22 @@ impl Sanitizer {
         let order = Order::new(threads);
         let global_word = GlobalWord::new(order.now(0));
         let (shared, global) = (History::default(), History::default());
-        Self { look, order, global_word, claims: 0, shared_shadow: SharedShadow::new(), shared, global }
+        Self {
+            look,
+            order,
+            global_word,
+            claims: 0,
+            shared_words: (None, [SharedWord::default(); 32]),
+            shared_shadow: SharedShadow::new(),
+            shared,
+            global,
+        }
     }
 
     /// A block begins, the `turn`-th of the run.
     pub(super) fn begin(&mut self, turn: u64) {
         self.order.begin(turn);
+        self.shared_words.0 = None;
         self.global_word = GlobalWord::new(self.order.now(0));
         self.shared.clear();
     }
@@ -86,11 +99,13 @@ impl Sanitizer {
     /// The lanes in `mask` of the warp that begins at thread `first` have met at a `sync_warp`.
     pub(super) fn meet(&mut self, first: usize, mask: u32) {
         self.order.meet(first, mask);
+        self.shared_words.0 = None;
     }
 
     /// The whole block has met.
     pub(super) fn pass_barrier(&mut self) {
         self.order.pass_barrier();
+        self.shared_words.0 = None;
     }
 
     /// How closely it looks.
@@ -113,16 +128,20 @@ impl Sanitizer {
 
     fn suspects_shared(&mut self, request: &Request<'_>, lanes: u32, first: usize) -> bool {
         let (operation, width) = (request.site.operation(), request.site.width());
-        let (shadow, order) = (&mut self.shared_shadow, &self.order);
-        let (word, met) = (SharedWord::new(order.now(first)), order.has_met());
+        let Self { order, shared_shadow: shadow, shared_words: (begin, words), .. } = self;
+        if *begin != Some(first) {
+            *begin = Some(first);
+            for (word, thread) in words.iter_mut().zip(first..order.threads()) {
+                *word = SharedWord::new(order.now(thread));
+            }
+        }
         let (mut rest, mut suspicious) = (lanes, false);
-        if let (u32::MAX, Some(step), false) = (lanes, request.step, met) {
-            rest = shadow.touch_row(request.address(0), step, width, operation, word, order);
+        if let (u32::MAX, Some(step)) = (lanes, request.step) {
+            rest = shadow.touch_row(request.address(0), step, width, operation, words, order);
         }
         for (lane, place) in request.each(rest) {
-            let now = if met { SharedWord::new(order.now(first + lane)) } else { word.of_lane(lane) };
-            if !shadow.touch_plainly(place, width, operation, now, order) {
-                suspicious |= shadow.touch(place, width, operation, now, order);
+            if !shadow.touch_plainly(place, width, operation, words[lane], order) {
+                suspicious |= shadow.touch(place, width, operation, words[lane], order);
             }
         }
         suspicious
@@ -139,11 +158,9 @@ impl Sanitizer {
         let (mut number, mut cells) = (u64::MAX, Cells::NONE);
         let (mut claims, mut suspicious) = (0, false);
         let mut rest = lanes;
-        if (lanes, request.step) == (u32::MAX, Some(width as i64))
-            && let Some(shadow) = shadow_of(request.address(0))
-        {
+        if let (u32::MAX, Some(step), Some(shadow)) = (lanes, request.step, shadow_of(request.address(0))) {
             let offset = offset_of(request.address(0));
-            rest = shadow.cells(offset).claim_row(offset % PAGE, width, operation, word, &mut claims);
+            rest = shadow.cells(offset).claim_row(offset % PAGE, step, width, operation, word, &mut claims);
         }
         for (lane, address) in request.each(rest) {
             if number != address / PAGE {

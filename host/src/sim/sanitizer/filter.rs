@@ -94,39 +94,40 @@ pub(super) struct Cells<'a> {
 }
 
 impl Cells<'_> {
-    /// Has the lanes of a warp, of which the first is at `now`, each claim the cells behind those of the lane before it,
-    /// `width` bytes, from `offset` of the page on. Returns the lanes that cannot.
+    /// Those of a page that the kernel only reads.
+    pub(super) const NONE: Self = Self { cells: &[], shift: 0, initialized: true };
+
+    /// Has the lanes of a warp, of which the first is at `now`, claim cells of the page that nobody has touched: those of
+    /// `width` bytes, the first at `offset` and each `step` bytes behind the one before it. Returns the lanes that cannot, or
+    /// not all of theirs. Adds to `claims` how many cells they claim.
     pub(super) fn claim_row(
         &self,
         offset: u64,
+        step: i64,
         width: u64,
         operation: Operation,
         GlobalWord(now): GlobalWord,
         claims: &mut u64,
     ) -> u32 {
-        let (first, each) = ((offset >> self.shift) as usize, (width >> self.shift) as usize);
-        let row = self.cells.get(first..first + 32 * each).filter(|row| !row.is_empty());
-        let may_claim = self.initialized || operation == Operation::Store;
-        let Some(row) = row.filter(|_| may_claim) else { return u32::MAX };
-        let (mut word, mut refused, mut claimed) = (now | 1 << operation as u64, 0, 0);
-        for (lane, cells) in row.chunks_exact(each).enumerate() {
-            for cell in cells {
-                match cell.0.load(Relaxed) {
-                    0 => {
-                        cell.0.store(word, Relaxed);
-                        claimed += 1;
-                    }
-                    _ => refused |= 1 << lane,
-                }
-            }
-            word += 1 << THREAD;
+        let (first, step, each) = (offset >> self.shift, step >> self.shift, (width >> self.shift) as usize);
+        if each == 0 || !self.initialized && operation != Operation::Store {
+            return u32::MAX;
+        }
+        let (mut refused, mut claimed) = (0, 0);
+        for lane in 0..32u32 {
+            let place = first.wrapping_add_signed(step * i64::from(lane)) as usize;
+            let word = (now | 1 << operation as u64) + (u64::from(lane) << THREAD);
+            let untouched = |cell: &&GlobalCell| cell.0.load(Relaxed) == 0;
+            let lane_claims = match self.cells.get(place..place.wrapping_add(each)) {
+                Some(cells) => cells.iter().filter(untouched).map(|cell| cell.0.store(word, Relaxed)).count(),
+                None => 0,
+            };
+            claimed += lane_claims as u64;
+            refused |= u32::from(lane_claims < each) << lane;
         }
         *claims += claimed;
         refused
     }
-
-    /// Those of a page that the kernel only reads.
-    pub(super) const NONE: Self = Self { cells: &[], shift: 0, initialized: true };
 
     /// Enters an access of `width` bytes at `offset` of the page if it is plainly not suspicious; says whether it is not.
     /// Adds to `claims` how many cells nobody had touched before.
@@ -294,33 +295,25 @@ impl SharedShadow {
         !cells.is_empty()
     }
 
-    /// Enters accesses by the lanes of a warp, of which none has met another and the first is at `now`: of `width` bytes from
-    /// `offset` on, each `step` bytes behind the one before it. Returns the lanes whose accesses are not entered: those to
-    /// cells that somebody has touched since the last barrier, or that are as wide.
+    /// Enters accesses by the lanes of a warp, which are at `now`: of `width` bytes from `offset` on, each `step` bytes behind
+    /// the one before it. Returns the lanes whose accesses are not plainly unsuspicious, and perhaps not entered.
     pub(super) fn touch_row(
         &mut self,
         offset: u64,
         step: i64,
         width: u64,
         operation: Operation,
-        now: SharedWord,
+        now: &[SharedWord; 32],
         order: &Order,
     ) -> u32 {
-        if width != 1 << self.shift {
-            return u32::MAX;
-        }
-        let (first, step) = (offset >> self.shift, step >> self.shift);
-        let (interval, since) = (now.interval(), order.first_interval());
-        (0..32).fold(0, |refused, lane| {
-            let place = first.wrapping_add_signed(step * lane) as usize;
-            let Some(cell) = self.cells.get_mut(place) else { return refused | 1 << lane };
-            let [load, store] = [cell.load, cell.store].map(SharedWord::interval);
-            let loads = operation == Operation::Load;
-            if load == interval || store == interval || loads && store < since {
-                return refused | 1 << lane;
-            }
-            *(if loads { &mut cell.load } else { &mut cell.store }) = now.of_lane(lane as usize);
-            refused
+        let (first, step, each) = (offset >> self.shift, step >> self.shift, (width >> self.shift) as usize);
+        now.iter().enumerate().fold(0, |refused, (lane, now)| {
+            let place = first.wrapping_add_signed(step * lane as i64) as usize;
+            let entered = match self.cells.get_mut(place..place.wrapping_add(each)) {
+                Some(cells) => each > 0 && cells.iter_mut().all(|cell| cell.touch_plainly(operation, *now, order)),
+                None => false,
+            };
+            refused | u32::from(!entered) << lane
         })
     }
 
@@ -376,15 +369,15 @@ const ONE_WARP: u64 = 1024;
 const WARPS: u64 = THREADS;
 
 impl SharedWord {
-    /// The same moment of the warp's lane number `lane`, if this one is of its first and no lanes have met.
-    #[inline(always)]
-    pub(super) fn of_lane(self, lane: usize) -> Self {
-        Self(self.0 + lane as u64)
-    }
-
     pub(super) fn new(now: Moment) -> Self {
         let meetings = u64::from(now.meetings.min((1 << MEETINGS_BITS) - 1));
         Self(u64::from(now.interval) << 32 | meetings << MEETINGS | u64::from(now.thread))
+    }
+
+    /// The same moment, of several threads of the warp.
+    #[inline(always)]
+    fn of_warp(self) -> Self {
+        Self(self.0 & !THREADS | ONE_WARP + self.thread() / 32)
     }
 
     fn interval(self) -> u32 {
@@ -437,17 +430,26 @@ impl SharedWord {
 }
 
 impl SharedCell {
-    /// Enters an access if nobody but the same thread has touched the cell since the last barrier, and what it loads is
-    /// written; says whether it did.
+    /// Enters an access if nobody but the same thread has touched the cell since the last barrier, or others have only loaded
+    /// what it loads and its warp is known to be among them; and if what it loads is written. Says whether it did.
     #[inline(always)]
     fn touch_plainly(&mut self, operation: Operation, now: SharedWord, order: &Order) -> bool {
         let Self { load, store } = *self;
-        let written = operation != Operation::Load || store.interval() >= order.first_interval();
-        if !written || load.is_of_another(now) || store.is_of_another(now) {
+        if operation != Operation::Load {
+            if load.is_of_another(now) || store.is_of_another(now) {
+                return false;
+            }
+            self.store = now;
+            return true;
+        }
+        if store.is_of_another(now) || store.interval() < order.first_interval() {
             return false;
         }
-        *(if operation == Operation::Load { &mut self.load } else { &mut self.store }) = now;
-        true
+        if !load.is_of_another(now) {
+            self.load = now;
+            return true;
+        }
+        load == now.of_warp() || load.thread() == WARPS
     }
 
     /// Enters an access; says whether it may be one end of a race, or a load of what nobody wrote.

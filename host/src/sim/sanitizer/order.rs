@@ -60,9 +60,9 @@ impl Order {
         self.met = true;
     }
 
-    /// Whether lanes have met in this interval.
-    pub(super) fn has_met(&self) -> bool {
-        self.met
+    /// How many threads a block has.
+    pub(super) fn threads(&self) -> usize {
+        self.known.len()
     }
 
     /// The moment of what `thread` does next.
