@@ -1,6 +1,8 @@
 //! How many lane accesses a second the simulator carries out and counts, with the sanitizer and without, on one thread
-//! and on two: `cargo bench --package busload`. The column `items/s` is that number.
+//! and on two: `cargo bench --package busload`. The column `items/s` is that number: for some kernels at a size that makes
+//! all else small, and for the whole suite at the sizes that are simulated unless others are asked for.
 
+use busload::cases::{Selection, Sizes};
 use busload::sim::{self, Options};
 use divan::Bencher;
 use divan::counter::ItemsCount;
@@ -38,6 +40,22 @@ fn lane_accesses(bencher: Bencher, kernel: &str, options: Options) {
     let case = Case { values, sm_count: 108 };
     let plan = Arc::new((entry.plan)(&case).expect("a case that can be launched"));
     let run = || sim::simulate(entry.kernel, Arc::clone(&plan), &options, &|_, _| ()).expect("a plan that fits");
-    let accesses: u64 = run().sites.iter().map(|site| site.counts.lanes).sum();
-    bencher.counter(ItemsCount::new(accesses)).bench(run);
+    bencher.counter(ItemsCount::new(accesses(&run()))).bench(run);
+}
+
+/// Every kernel of the suite, one after another.
+#[divan::bench(sample_count = 3, args = [false, true])]
+fn suite(bencher: Bencher, sanitize: bool) {
+    let options = Options { sanitize, ..Options::default() };
+    let everything = Selection { kernels: None, values: Default::default() };
+    let runs = everything.runs(Sizes::Small, 108).expect("the suite can be launched");
+    let run = || -> u64 {
+        let outcomes = runs.iter().map(|run| sim::simulate(run.kernel, Arc::clone(&run.plan), &options, &|_, _| ()));
+        outcomes.map(|outcome| accesses(&outcome.expect("a plan that fits"))).sum()
+    };
+    bencher.counter(ItemsCount::new(run())).bench(run);
+}
+
+fn accesses(outcome: &sim::Outcome) -> u64 {
+    outcome.sites.iter().map(|site| site.counts.lanes).sum()
 }

@@ -150,17 +150,18 @@ impl Sanitizer {
     fn suspects_global(&mut self, job: &Job, request: &Request<'_>, lanes: u32, first: usize) -> bool {
         let (operation, width) = (request.site.operation(), request.site.width());
         let shadow_of = |address| job.shadows[Memory::number(address)].as_ref();
-        let [begin, end] = [0, 31].map(|lane| Memory::number(request.address(lane)));
-        if request.step.is_some() && begin == end && job.shadows[begin].is_none() {
-            return false;
-        }
         let word = self.global_word.at(self.order.now(first));
         let (mut number, mut cells) = (u64::MAX, Cells::NONE);
         let (mut claims, mut suspicious) = (0, false);
         let mut rest = lanes;
-        if let (u32::MAX, Some(step), Some(shadow)) = (lanes, request.step, shadow_of(request.address(0))) {
-            let offset = offset_of(request.address(0));
-            rest = shadow.cells(offset).claim_row(offset % PAGE, step, width, operation, word, &mut claims);
+        if let (u32::MAX, Some(step)) = (lanes, request.step) {
+            let [begin, end] = [0, 31].map(|lane| request.address(lane));
+            match shadow_of(begin).map(|shadow| shadow.cells(offset_of(begin))) {
+                Some(cells) => rest = cells.claim_row(begin % PAGE, step, width, operation, word, &mut claims),
+                // Evenly spaced, all of them go to a buffer that the kernel only reads.
+                None if Memory::number(begin) == Memory::number(end) => return false,
+                None => {}
+            }
         }
         for (lane, address) in request.each(rest) {
             if number != address / PAGE {

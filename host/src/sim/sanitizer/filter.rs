@@ -377,7 +377,7 @@ impl SharedWord {
     /// The same moment, of several threads of the warp.
     #[inline(always)]
     fn of_warp(self) -> Self {
-        Self(self.0 & !THREADS | ONE_WARP + self.thread() / 32)
+        Self(self.0 & !THREADS | (ONE_WARP + self.thread() / 32))
     }
 
     fn interval(self) -> u32 {
