@@ -24,7 +24,7 @@ pub(super) const PAGE: u64 = 1 << 16;
 /// The address of element `index` of `width` bytes from `base` on, or none if no buffer is as large.
 #[inline(always)]
 pub(super) fn address(base: u64, index: u64, width: u64) -> Option<u64> {
-    (index < LIMIT).then_some(base + index * width)
+    (index < LIMIT).then(|| base + index * width)
 }
 
 /// The offset of an address in its buffer.
