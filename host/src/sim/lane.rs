@@ -319,7 +319,7 @@ impl Context {
 
     /// The warp of these threads is the one that runs.
     pub(super) fn begin_warp(&mut self, threads: Range<usize>) {
-        self.running.thread_idx = &raw const self.thread_idx[threads.start];
+        self.running.thread_idx = self.thread_idx[threads.clone()].as_ptr();
         self.requests.go_on(self.phase);
         self.warp = threads;
         self.rested = false;

@@ -74,3 +74,20 @@ impl Stack {
         self.base.get() - STACK
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stack_has_its_room_wherever_it_begins_and_goes_on_to_others() {
+        let stacks: Vec<_> = (0..2 * COLOURS).map(|_| Stack::take()).collect();
+        let begins = |stack: &Stack| stack.base.get() % (LINE * COLOURS);
+        assert!(stacks.iter().any(|stack| begins(stack) != begins(&stacks[0])), "all begin at the same line");
+        for stack in &stacks {
+            let limit = stack::Stack::limit(stack).get();
+            assert!(stack.base.get() % stack::STACK_ALIGNMENT == 0 && stack.end() >= limit + RESERVE);
+        }
+        stacks.into_iter().for_each(Stack::keep);
+    }
+}
