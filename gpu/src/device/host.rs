@@ -62,9 +62,9 @@ pub struct Access(u8);
 
 impl Access {
     /// How many kinds of access there are, and how many widths.
-    pub const KINDS: usize = Self::EACH.len();
+    const KINDS: usize = Self::EACH.len();
     /// 1 to 16 bytes a lane.
-    pub const WIDTHS: usize = 5;
+    const WIDTHS: usize = 5;
 
     /// The kinds. Loads that go by the L1 are one, as far as machines go.
     const EACH: [(Space, Op); 9] = [
@@ -331,7 +331,7 @@ pub struct Lane {
     pub first: *mut Expected,
     /// Where the last of those before it ended, if they went there from `first` one after another; else null.
     pub end: *const Expected,
-    /// Those that ended there.
+    /// Those that ended there, or came to rest after the same accesses.
     pub ended: u32,
     /// The number of the lane behind the last one that begins when this one ends.
     pub limit: usize,
@@ -401,20 +401,10 @@ struct Nobody(Lane);
 // SAFETY: nothing is expected of it and it has no machine, so that nobody writes it.
 unsafe impl Sync for Nobody {}
 
-static NOBODY: Nobody = Nobody(Lane {
-    coordinates: Coordinates { thread_idx: [0; 3], block_idx: [0; 3], block_dim: [0; 3], grid_dim: [0; 3] },
-    number: 0,
-    path: 0,
-    next: (&raw const NOTHING.0).cast_mut(),
-    left: 1,
-    first: core::ptr::null_mut(),
-    end: core::ptr::null(),
-    ended: 0,
-    limit: 0,
-    thread_idx: core::ptr::null(),
-    watched: NonNull::dangling(),
-    machine: None,
-});
+static NOBODY: Nobody = Nobody(Lane::new(
+    Coordinates { thread_idx: [0; 3], block_idx: [0; 3], block_dim: [0; 3], grid_dim: [0; 3] },
+    NonNull::dangling(),
+));
 
 /// What is expected where no lane is running.
 struct Nothing(Expected);
@@ -709,6 +699,25 @@ fn end_by_machine() -> bool {
 }
 
 impl Lane {
+    /// One that has not begun, of which nothing is expected and which has no machine yet.
+    pub const fn new(coordinates: Coordinates, watched: NonNull<Watched>) -> Self {
+        let nothing = (&raw const NOTHING.0).cast_mut();
+        Self {
+            coordinates,
+            number: 0,
+            path: 0,
+            next: nothing,
+            left: 1,
+            first: nothing,
+            end: core::ptr::null(),
+            ended: 0,
+            limit: 0,
+            thread_idx: core::ptr::null(),
+            watched,
+            machine: None,
+        }
+    }
+
     /// Begins as lane `number` of the warp, which exists.
     #[inline(always)]
     pub fn begin(&mut self, number: usize) {

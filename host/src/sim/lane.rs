@@ -96,6 +96,14 @@ struct Shape {
     offset: u64,
 }
 
+impl Shape {
+    #[inline(always)]
+    fn of(request: &Request<'_>) -> Option<Self> {
+        let Request { site, step: Some(step), base: Some(base), .. } = *request else { return None };
+        Some(Self { site, base, step, offset: request.first() % coalesce::LINE })
+    }
+}
+
 impl Recent {
     /// Adds what is still to be added.
     fn settle(self, costs: &mut [(Site, Region, Cost)]) {
@@ -227,24 +235,14 @@ impl Context {
             pulse,
             phase: None,
             warp: 0..0,
-            running: host::Lane {
-                coordinates: Coordinates {
+            running: host::Lane::new(
+                Coordinates {
                     block_dim: job.plan.launch.block,
                     grid_dim: job.plan.launch.grid,
                     ..Coordinates::default()
                 },
-                number: 0,
-                path: 0,
-                next: ptr::null_mut(),
-                left: 1,
-                first: ptr::null_mut(),
-                end: ptr::null(),
-                ended: 0,
-                limit: 0,
-                thread_idx: ptr::null(),
                 watched,
-                machine: None,
-            },
+            ),
             turn: 0,
             requests: Requests::new(),
             shared: SharedMemory::new(job.plan.launch.shared_bytes),
@@ -446,9 +444,14 @@ impl Context {
 
     #[inline(always)]
     fn count_request(&mut self, place: usize) {
-        self.look_first(place, u32::MAX);
+        let first_look = self.sanitizer.look() == Look::First;
+        let unseen = if first_look { self.requests.see(place, u32::MAX) } else { 0 };
         let request = self.requests.get(place, |site, base| start(&self.shared, site, base));
-        if let Some(shape) = self.shape(&request)
+        if first_look {
+            self.sanitizer.look_first(&self.job, &request, unseen, self.warp.start);
+        }
+        if self.plain
+            && let Some(shape) = Shape::of(&request)
             && self.costs.add_alike(self.requests.place(place), shape)
         {
             return;
@@ -456,19 +459,12 @@ impl Context {
         self.count_otherwise(place);
     }
 
-    /// What decides the counts of a request, if that is little, and nothing is made of requests but counts.
-    #[inline(always)]
-    fn shape(&self, request: &Request<'_>) -> Option<Shape> {
-        let Request { site, step: Some(step), base: Some(base), .. } = *request else { return None };
-        self.plain.then(|| Shape { site, base, step, offset: request.first() % coalesce::LINE })
-    }
-
     /// Counts a request that is not like the last one at its place.
     #[inline(never)]
     fn count_otherwise(&mut self, place: usize) {
         let (block_idx, warp) = (self.block_idx(), (self.warp.start / 32) as u32);
         let request = self.requests.get(place, |site, base| start(&self.shared, site, base));
-        let shape = self.shape(&request);
+        let shape = Shape::of(&request);
         let Request { site, mask, step, .. } = request;
         let Self { shared, costs, job, .. } = self;
         let (width, lanes) = (site.width(), u64::from(mask.count_ones()));

@@ -150,7 +150,7 @@ impl Memory {
     }
 
     /// The bytes of a filled buffer around a resolved address, as offsets: all of them in the end, and at least its page.
-    pub(super) fn filled_around(&self, address: u64) -> Range<u64> {
+    fn filled_around(&self, address: u64) -> Range<u64> {
         let pages = &self.buffers[Self::number(address)];
         if pages.missing.load(Acquire) == 0 {
             return 0..pages.bytes;

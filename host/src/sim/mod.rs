@@ -89,7 +89,8 @@ impl Default for Options {
 /// When a kernel is taken not to end.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// Calls of the facade (accesses, loop steps, indices) that one thread makes.
+    /// Calls of the facade (accesses, loop steps, meetings) that one thread makes; they are added up now and then as it takes
+    /// steps of loops.
     pub calls: u64,
     /// Barriers that one block passes.
     pub barriers: u64,

@@ -405,20 +405,8 @@ mod tests {
     fn requests_stand_in_the_order_in_which_they_were_first_met_whatever_was_expected() {
         let at = Location::caller();
         let watched = Watched::default();
-        let mut lane = Lane {
-            coordinates: Coordinates::default(),
-            number: 0,
-            path: 0,
-            next: ptr::null_mut(),
-            left: 1,
-            first: ptr::null_mut(),
-            end: ptr::null(),
-            ended: 0,
-            limit: 4,
-            thread_idx: [[0; 3]; 4].as_ptr(),
-            watched: (&watched).into(),
-            machine: None,
-        };
+        let mut lane = Lane::new(Coordinates::default(), (&watched).into());
+        (lane.limit, lane.thread_idx) = (4, [[0; 3]; 4].as_ptr());
         let mut drawn = 0;
         let (mut as_expected, mut otherwise, mut twice) = (0, 0, 0);
         let mut random = |below: u64| {

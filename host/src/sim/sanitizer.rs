@@ -135,11 +135,8 @@ impl Sanitizer {
                 *word = SharedWord::new(order.now(thread));
             }
         }
-        let (mut rest, mut suspicious) = (lanes, false);
-        if let (u32::MAX, Some(step)) = (lanes, request.step) {
-            rest = shadow.touch_row(request.address(0), step, width, operation, words, order);
-        }
-        for (lane, place) in request.each(rest) {
+        let mut suspicious = false;
+        for (lane, place) in request.each(lanes) {
             if !shadow.touch_plainly(place, width, operation, words[lane], order) {
                 suspicious |= shadow.touch(place, width, operation, words[lane], order);
             }

@@ -225,7 +225,7 @@ impl GlobalCell {
             let (after, races) = enter(before, operation, now);
             let uninitialized =
                 !initialized && operation != Operation::Store && (before | before >> KINDS) & WRITES == 0;
-            // Blocks run at the same time: each access sees every earlier one, or is seen by it.
+            // Blocks run at the same time: each access sees every earlier one, or is seen by it, but for claims.
             if before != after
                 && let Err(changed) = self.0.compare_exchange_weak(before, after, Relaxed, Relaxed)
             {
@@ -293,28 +293,6 @@ impl SharedShadow {
             }
         }
         !cells.is_empty()
-    }
-
-    /// Enters accesses by the lanes of a warp, which are at `now`: of `width` bytes from `offset` on, each `step` bytes behind
-    /// the one before it. Returns the lanes whose accesses are not plainly unsuspicious, and perhaps not entered.
-    pub(super) fn touch_row(
-        &mut self,
-        offset: u64,
-        step: i64,
-        width: u64,
-        operation: Operation,
-        now: &[SharedWord; 32],
-        order: &Order,
-    ) -> u32 {
-        let (first, step, each) = (offset >> self.shift, step >> self.shift, (width >> self.shift) as usize);
-        now.iter().enumerate().fold(0, |refused, (lane, now)| {
-            let place = first.wrapping_add_signed(step * lane as i64) as usize;
-            let entered = match self.cells.get_mut(place..place.wrapping_add(each)) {
-                Some(cells) => each > 0 && cells.iter_mut().all(|cell| cell.touch_plainly(operation, *now, order)),
-                None => false,
-            };
-            refused | u32::from(!entered) << lane
-        })
     }
 
     /// Enters an access of `width` bytes at `offset` by the thread that is at `now`; says whether it is suspicious.
@@ -520,6 +498,19 @@ mod tests {
             }
         }
         assert!(plain > 500 && suspicious > 500, "{plain} plain, {suspicious} suspicious");
+    }
+
+    #[test]
+    fn a_cell_that_two_claim_without_seeing_one_another_is_counted_twice() {
+        let shadow = Shadow::new(&Buffer::output("buffer", 32, noise).expect("a small buffer"));
+        let now = GlobalWord::new(Order::new(THREADS).now(0));
+        let mut claims = 0;
+        let mut claim = || shadow.cells(0).claim_row(0, 4, 4, Operation::Store, now, &mut claims);
+        assert_eq!(claim(), 0, "every lane claims its own");
+        // What another worker saw there before.
+        shadow.cells(0).cells[7].0.store(0, Relaxed);
+        assert_eq!(claim(), !(1 << 7), "the others are taken");
+        assert_eq!((claims, shadow.touched()), (33, 32));
     }
 
     #[test]
