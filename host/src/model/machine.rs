@@ -3,7 +3,7 @@
 //! Everything that serves requests serves them one after another, each at its own rate: the issue slots and the load/store
 //! unit of a multiprocessor, its port to the L2, the L2, the memory. A warp goes on when what it waits for has arrived.
 
-use super::cache::{self, Cache, Policy};
+use super::cache::{self, Cache, WAYS};
 use super::chip::{Chip, Constants};
 use super::instructions::{Instructions, MOST};
 use super::{Busy, Traffic};
@@ -63,8 +63,6 @@ pub(super) struct Machine {
     /// Warps, and when they can go on; of those at the same time, the one that came first.
     ready: BinaryHeap<Reverse<(u64, u64, usize, usize)>>,
     sequence: u64,
-    /// Neighbouring blocks that go to one multiprocessor: two, where there are enough for all of them.
-    neighbours: usize,
     /// When the next block can be launched, on whichever multiprocessor.
     next_launch: f64,
     /// Lines and requests to replay at most.
@@ -72,8 +70,6 @@ pub(super) struct Machine {
     replayed: u64,
     begun: u64,
     ended: f64,
-    /// Requests of the blocks it was given.
-    pub(super) given: u64,
     /// Requests made, and the loads of global memory among them.
     pub(super) made: u64,
     loads: u64,
@@ -102,15 +98,8 @@ const ON_THEIR_WAY: usize = 6;
 const BETWEEN_MARKS: u64 = 256;
 
 impl Machine {
-    /// An idle `chip` whose multiprocessors hold so many of `blocks` blocks at a time and have so much L1.
-    pub(super) fn new(
-        chip: &Chip,
-        instructions: Instructions,
-        blocks: u64,
-        blocks_per_sm: u64,
-        l1_bytes: u64,
-        budget: u64,
-    ) -> Self {
+    /// An idle `chip` whose multiprocessors hold so many blocks at a time and have so much L1.
+    pub(super) fn new(chip: &Chip, instructions: Instructions, blocks_per_sm: u64, l1_bytes: u64, budget: u64) -> Self {
         let constants = Constants::of(chip);
         let sm_count = chip.sm_count as usize;
         let of_lines = (l1_bytes as f64 * constants.l1_share) as u64;
@@ -118,20 +107,18 @@ impl Machine {
         Self {
             constants,
             instructions,
-            sms: (0..sm_count).map(|_| Multiprocessor::new(of_lines)).collect(),
+            sms: (0..sm_count).map(|number| Multiprocessor::new(number / constants.sm_group, of_lines)).collect(),
             memory: Memory::new(chip, constants),
             pending: VecDeque::new(),
             slots: (0..slots).map(|_| None).collect(),
             free: (0..slots).map(|slot| Reverse((key(0.0), slot))).collect(),
             ready: BinaryHeap::new(),
             sequence: 0,
-            neighbours: if blocks < 2 * u64::from(chip.sm_count) || blocks_per_sm == 1 { 1 } else { 2 },
             next_launch: 0.0,
             budget,
             replayed: 0,
             begun: 0,
             ended: 0.0,
-            given: 0,
             made: 0,
             loads: 0,
             waves: Vec::new(),
@@ -149,8 +136,6 @@ impl Machine {
 
     /// Takes the next block, and goes as far as the blocks that it was given allow.
     pub(super) fn take(&mut self, trace: Trace) {
-        let requests = trace.requests.iter().filter(|request| request.what != What::Wait).count() as u64;
-        self.given += requests + trace.left_out;
         if self.replayed < self.budget {
             self.pending.push_back(trace);
             self.advance(false);
@@ -198,7 +183,7 @@ impl Machine {
     }
 
     fn begin(&mut self, trace: Trace, slot: usize, since: f64) {
-        let number = slot / self.neighbours % self.sms.len();
+        let number = slot % self.sms.len();
         let sm = &mut self.sms[number];
         let turn = since.max(self.next_launch);
         self.next_launch = turn + self.constants.block_launch;
@@ -309,6 +294,8 @@ impl Machine {
 
 /// What a multiprocessor serves requests with.
 struct Multiprocessor {
+    /// Those whose reads the L2 serves with its own.
+    group: usize,
     l1: Cache,
     /// The lines stored to last, and their sectors that are on their way to the L2.
     stored: VecDeque<(u64, u8)>,
@@ -323,10 +310,11 @@ struct Multiprocessor {
 }
 
 impl Multiprocessor {
-    fn new(l1_bytes: u64) -> Self {
-        let l1 = Cache::new(l1_bytes, Policy::Any);
+    fn new(group: usize, l1_bytes: u64) -> Self {
+        let l1 = Cache::new(l1_bytes, WAYS / 2);
         let [issue_free, lsu_free, port_free, next_launch, issue_cycles, global_cycles, shared_cycles] = [0.0; 7];
         Self {
+            group,
             l1,
             stored: VecDeque::with_capacity(ON_THEIR_WAY),
             issue_free,
@@ -368,29 +356,31 @@ impl Multiprocessor {
                 Some(done + constants.latency_shared)
             }
             What::Load { past_l1 } => {
-                let (mut here, mut missing) = (start, 0);
+                let (mut here, mut coming) = (start, 0);
                 for line in lines {
                     let wanted = sectors(line);
-                    let lacks = if past_l1 {
-                        wanted
+                    let (lacks, ready) = if past_l1 {
+                        (wanted, start)
                     } else {
                         let (known, _) = self.l1.touch(line.number);
                         let lacks = wanted & !known.valid;
                         known.valid |= wanted;
-                        here = here.max(known.ready);
-                        lacks
+                        (lacks, known.ready)
                     };
+                    here = here.max(ready);
+                    coming += usize::from(lacks != 0 || ready > start);
                     if lacks != 0 {
-                        missing += 1;
-                        let arrives = memory.read(line.number, lacks, self.send(start, lacks, constants));
+                        let arrives = memory.read(self.group, line.number, lacks, self.send(start, lacks, constants));
                         here = here.max(arrives);
                         if let Some(known) = self.l1.peek(line.number) {
                             known.ready = known.ready.max(arrives);
                         }
                     }
                 }
-                let hits = 2 * missing < lines.len();
-                let wavefronts = f64::from(if hits { request.wavefronts } else { request.wavefronts_missing });
+                let at_hand = 2 * coming < lines.len();
+                let wavefronts = if at_hand { request.wavefronts } else { request.wavefronts_missing };
+                // What is at hand does not wait for what is not.
+                let wavefronts = f64::from(wavefronts) + f64::from(u8::from((1..lines.len()).contains(&coming)));
                 let tags = f64::from(request.tags);
                 memory.traffic.l1_wavefronts += wavefronts;
                 memory.traffic.l1_tags += tags;
@@ -462,21 +452,36 @@ struct Memory {
     regions: Vec<u64>,
     /// Lines in the order in which they became dirty.
     dirty: VecDeque<u64>,
+    /// Reads of each group of multiprocessors that are on their way, by line.
+    flying: Vec<[Read; READS]>,
     traffic: Traffic,
     busy: Busy,
 }
+
+/// Sectors of a line on their way to so many multiprocessors, and when the last of them arrives.
+#[derive(Clone, Copy, Default)]
+struct Read {
+    number: u64,
+    sectors: u8,
+    readers: usize,
+    arrives: f64,
+}
+
+/// Places for reads of a group: two of lines that share one are not both known.
+const READS: usize = 1 << 9;
 
 impl Memory {
     fn new(chip: &Chip, constants: Constants) -> Self {
         Self {
             constants,
-            l2: Cache::new(chip.l2_bytes, Policy::Oldest),
+            l2: Cache::new(chip.l2_bytes, 0),
             l2_free: 0.0,
             dram_free: 0.0,
             added: 0.0,
             load: 0.0,
             regions: vec![u64::MAX; constants.regions],
             dirty: VecDeque::new(),
+            flying: vec![[Read::default(); READS]; (chip.sm_count as usize).div_ceil(constants.sm_group)],
             traffic: Traffic::default(),
             busy: Busy::default(),
         }
@@ -491,11 +496,22 @@ impl Memory {
         self.l2_free
     }
 
-    /// Reads sectors of a line, and says when they are back.
-    fn read(&mut self, number: u64, wanted: u8, sent: f64) -> f64 {
-        let served = self.take_l2(wanted, sent, 0.0);
-        self.traffic.l2_reads += f64::from(wanted.count_ones());
-        self.fetch(number, wanted, served)
+    /// Reads sectors of a line for a multiprocessor of a group, and says when they are there. Those that are on their way to
+    /// another of the group come with them.
+    fn read(&mut self, group: usize, number: u64, wanted: u8, sent: f64) -> f64 {
+        let place = (hash(number) >> 32) as usize % READS;
+        let mut known = self.flying[group][place];
+        if known.number != number || known.arrives <= sent || known.readers == self.constants.coalesced {
+            known = Read { number, ..Read::default() };
+        }
+        let lacks = wanted & !known.sectors;
+        if lacks != 0 {
+            let served = self.take_l2(lacks, sent, 0.0);
+            self.traffic.l2_reads += f64::from(lacks.count_ones());
+            known.arrives = self.fetch(number, lacks, served).max(known.arrives);
+        }
+        self.flying[group][place] = Read { sectors: known.sectors | lacks, readers: known.readers + 1, ..known };
+        known.arrives
     }
 
     /// Adds to sectors of a line, in the L2, once what was added to it before is done.
@@ -635,4 +651,55 @@ fn hash(number: u64) -> u64 {
 fn pairs(sectors: u8) -> u8 {
     let either = (sectors | sectors >> 1) & 0b0101;
     either | either << 1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::panic::Location;
+
+    fn h200() -> (Constants, Memory) {
+        let chip = Chip::load("h200").expect("is built in");
+        let constants = Constants::of(&chip);
+        (constants, Memory::new(&chip, constants))
+    }
+
+    #[test]
+    fn up_to_four_reads_of_neighbours_on_their_way_are_one_to_the_l2() {
+        let (constants, mut memory) = h200();
+        assert_eq!((constants.sm_group, constants.coalesced), (16, 4));
+        let first = memory.read(0, 7, 0b0011, 0.0);
+        assert_eq!(memory.read(0, 7, 0b0001, 1.0), first, "it comes with the first");
+        let third = memory.read(0, 7, 0b0110, 2.0);
+        assert!(third >= first);
+        assert_eq!(memory.traffic.l2_reads, 3.0, "one sector was not on its way");
+        assert_eq!(memory.read(0, 7, 0b0111, 3.0), third);
+        assert_eq!(memory.traffic.l2_reads, 3.0);
+        memory.read(0, 7, 0b0111, 4.0);
+        assert_eq!(memory.traffic.l2_reads, 6.0, "the fifth goes by itself");
+        memory.read(1, 7, 0b0111, 5.0);
+        assert_eq!(memory.traffic.l2_reads, 9.0, "another group");
+        let arrived = memory.read(1, 7, 0b0111, 1e6);
+        assert_eq!((memory.traffic.l2_reads, arrived > 1e6), (12.0, true), "the one before is no longer on its way");
+        assert_eq!(memory.traffic.dram_reads, 4.0, "memory reads pairs of sectors, once");
+    }
+
+    #[test]
+    fn lines_at_hand_pass_the_data_before_those_that_are_not() {
+        let (constants, mut memory) = h200();
+        let mut sm = Multiprocessor::new(0, 1 << 16);
+        let (load, at) = (What::Load { past_l1: false }, Location::caller());
+        let request = Traced { warp: 0, what: load, at, wavefronts: 1, wavefronts_missing: 1, tags: 1, lines_end: 0 };
+        let lines = [3, 4].map(|number| Line { number, bytes: [32; 4] });
+        let mut passes = |lines: &[Line], at: f64| {
+            let before = memory.traffic.l1_wavefronts;
+            sm.serve(request, lines, &[], at, &constants, &mut memory);
+            memory.traffic.l1_wavefronts - before
+        };
+        assert_eq!(passes(&lines[..1], 0.0), 1.0, "nothing is at hand");
+        assert_eq!(passes(&lines, 10.0), 1.0, "one line is on its way, the other not even that");
+        assert_eq!(passes(&lines, 1e5), 1.0, "both are at hand");
+        let lines = [4, 5].map(|number| Line { number, bytes: [32; 4] });
+        assert_eq!(passes(&lines, 2e5), 2.0, "one is at hand");
+    }
 }

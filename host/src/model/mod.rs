@@ -6,8 +6,12 @@
 //!
 //! What is known of the L1 comes from patterns counted on an H200. A request passes the tags as often as the fullest of
 //! their four banks has lines, and the data as often as the banks of shared memory would have it; where lines are missing,
-//! those of each pass through the tags pass the data by themselves. Where many warps miss at once, scattered requests take
-//! up to half as many passes again, and so do loads where stores meet them: that is not modelled.
+//! those of each pass through the tags pass the data by themselves, after those that are at hand. Where many warps miss at
+//! once, requests to lines anywhere take up to half as many passes again: that is not modelled. Half of its lines stay while
+//! others come and go, once they were touched again.
+//!
+//! The L2 serves up to four reads of the same sectors as one, if they come from neighbouring multiprocessors while the first
+//! is on its way.
 
 mod cache;
 pub mod chip;
@@ -189,8 +193,6 @@ pub fn predict(run: &Run, chip: &Chip, effort: Effort) -> Result<Prediction, Str
     // One block says how much there is to do.
     let first = simulate(run, &Options { max_blocks: 1, ..options.clone() })?;
     let requests = first.sites.iter().map(|site| site.counts.requests).sum::<u64>().max(1);
-    let loading = first.sites.iter().filter(|site| site.space == Space::Global && site.operation == Operation::Load);
-    let loads = loading.map(|site| site.counts.requests).sum::<u64>() as f64 / requests as f64;
     let lines = requests + first.sites.iter().map(|site| site.counts.lines).sum::<u64>();
     let (blocks_per_sm, l1_bytes) = chip.residency(warps, first.shared_bytes);
     let wave = (blocks_per_sm * u64::from(chip.sm_count)).min(total);
@@ -202,7 +204,7 @@ pub fn predict(run: &Run, chip: &Chip, effort: Effort) -> Result<Prediction, Str
     // A few more, so that some are waiting when the last of the effort is spent.
     let max_blocks = total.min((budget / lines).max(1) + wave);
     let instructions = Instructions::of_kernel(Ptx::embedded().text(), run.kernel.name);
-    let mut machine = Machine::new(chip, instructions, total, blocks_per_sm, l1_bytes, budget);
+    let mut machine = Machine::new(chip, instructions, blocks_per_sm, l1_bytes, budget);
     let in_part = total > budget / lines;
     if in_part {
         machine.soil_l2();
@@ -212,13 +214,17 @@ pub fn predict(run: &Run, chip: &Chip, effort: Effort) -> Result<Prediction, Str
         lines_a_warp: u32::try_from(budget / (wave * warps)).unwrap_or(u32::MAX).max(64),
     });
     let observer: Arc<dyn Observer> = watching.clone();
-    simulate(run, &Options { max_blocks, observer: Some(observer), ..options })?;
+    let given = simulate(run, &Options { max_blocks, observer: Some(observer), ..options })?;
     let mut machine = watching.machine.lock().expect("no panic under this lock");
     let here = machine.finish();
-    let requests = machine.given as f64 / max_blocks as f64 * total as f64;
+    // All blocks are taken to make as many requests as those.
+    let loading = given.sites.iter().filter(|site| site.space == Space::Global && site.operation == Operation::Load);
+    let loads = loading.map(|site| site.counts.requests).sum::<u64>();
+    let requests = given.sites.iter().map(|site| site.counts.requests).sum::<u64>().max(1);
+    let [requests, loads] = [requests, loads].map(|count| count as f64 / max_blocks as f64 * total as f64);
     let replayed = (machine.made as f64 / requests).min(1.0);
     let end = if replayed < 0.999 {
-        let by_request = go_on(&machine.marks, requests, requests * loads, 2);
+        let by_request = go_on(&machine.marks, requests, loads, 2);
         let rest = 1.0 / replayed - 1.0;
         let end = by_request.unwrap_or_else(|| scaled(here, here, rest, rest));
         // Waves tell better than requests how time goes on: all of them but the one that was still at work when the last mark

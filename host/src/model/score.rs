@@ -7,6 +7,7 @@ use crate::record::{LaunchRecord, Machine, Report, param};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
+use std::ops::RangeInclusive;
 
 /// A kernel on a case: what is predicted, and what was measured of it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -135,32 +136,64 @@ impl Row {
     }
 
     /// The same of what moved: the passes of global loads through the L1, data or tags, whichever are more; sectors read
-    /// from the L2; sectors read from memory. None where nothing was recorded, or too little to compare.
+    /// from the L2; sectors read from memory. None where nothing was recorded, too little to compare, or what leaves too
+    /// much open.
     pub fn errors_of_traffic(&self) -> [Option<f64>; 3] {
         let traffic = self.prediction.as_ref().map(|prediction| prediction.traffic);
-        let counter = |name: &str| self.measured.get(name).copied();
-        let error = |predicted: Option<f64>, counted: Option<f64>| {
-            counted.filter(|counted| *counted >= LEAST).and_then(|counted| Some(predicted? / counted - 1.0))
+        let exactly = |name: &str| self.counter(name).map(|counted| counted..=counted);
+        let error = |predicted: Option<f64>, counted: Option<RangeInclusive<f64>>| {
+            let (predicted, counted) = predicted.zip(counted.filter(|counted| *counted.start() >= LEAST))?;
+            Some(predicted / predicted.clamp(*counted.start(), *counted.end()) - 1.0)
         };
-        let passes = counter(COUNTERS[0]).zip(counter(COUNTERS[1])).map(|(data, tags)| data.max(tags));
         [
-            error(traffic.map(|traffic| traffic.l1_wavefronts.max(traffic.l1_tags)), passes),
-            error(traffic.map(|traffic| traffic.l2_reads), counter(COUNTERS[2])),
-            error(traffic.map(|traffic| traffic.dram_reads), counter(COUNTERS[3])),
+            error(
+                traffic.map(|traffic| traffic.l1_wavefronts.max(traffic.l1_tags)),
+                self.l1_passes().filter(|passes| !is_open(passes)),
+            ),
+            error(traffic.map(|traffic| traffic.l2_reads), exactly(L2_READS)),
+            error(traffic.map(|traffic| traffic.dram_reads), exactly(DRAM_READS)),
         ]
     }
+
+    /// Passes of global loads through the L1, data or tags, whichever are more, as far as the counters tell: data that waits
+    /// while something else passes is counted as another pass, and as a bank conflict for the sake of arbitration. Those of
+    /// all kinds of access are counted in one, conflicts for the sake of arbitration or not in another, by kind.
+    fn l1_passes(&self) -> Option<RangeInclusive<f64>> {
+        let [data, tags, of_loads, all, arbitration] =
+            [DATA, TAGS, CONFLICTS_OF_LOADS, CONFLICTS, ARBITRATION].map(|name| self.counter(name));
+        let (data, of_loads, arbitration) = (data?, of_loads?, arbitration?);
+        let most = arbitration.min(of_loads);
+        // Others have no more than all of their conflicts.
+        let least = (arbitration - (all? - of_loads)).clamp(0.0, most);
+        Some((data - most).max(tags?)..=(data - least).max(tags?))
+    }
+
+    fn counter(&self, name: &str) -> Option<f64> {
+        self.measured.get(name).copied()
+    }
+}
+
+/// Whether counters leave more open than the score's bound.
+fn is_open(passes: &RangeInclusive<f64>) -> bool {
+    *passes.end() > (1.0 + L1_BOUND) * passes.start()
 }
 
 /// A count below this has more noise in it than the model could have error.
 const LEAST: f64 = 100_000.0;
 
+/// How far passes through the L1 may be from what the counters say.
+const L1_BOUND: f64 = 0.05;
+
+const DATA: &str = "l1tex__data_pipe_lsu_wavefronts_mem_lgds_cmd_read.sum";
+const TAGS: &str = "l1tex__t_output_wavefronts_pipe_lsu_mem_global_op_ld.sum";
+const CONFLICTS_OF_LOADS: &str = "l1tex__data_bank_conflicts_pipe_lsu_mem_gds_op_ld.sum";
+const CONFLICTS: &str = "l1tex__data_bank_conflicts_pipe_lsu.sum";
+const ARBITRATION: &str = "l1tex__data_bank_conflicts_type_arbitration.sum";
+const L2_READS: &str = "lts__t_sectors_srcunit_tex_op_read.sum";
+const DRAM_READS: &str = "dram__sectors_read.sum";
+
 /// The counters that [`Row::errors_of_traffic`] compares with.
-pub const COUNTERS: [&str; 4] = [
-    "l1tex__data_pipe_lsu_wavefronts_mem_lgds_cmd_read.sum",
-    "l1tex__t_output_wavefronts_pipe_lsu_mem_global_op_ld.sum",
-    "lts__t_sectors_srcunit_tex_op_read.sum",
-    "dram__sectors_read.sum",
-];
+pub const COUNTERS: [&str; 7] = [DATA, TAGS, CONFLICTS_OF_LOADS, CONFLICTS, ARBITRATION, L2_READS, DRAM_READS];
 
 /// Errors of predictions, in magnitude.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -205,10 +238,11 @@ pub struct Score {
     /// Pairs of kernels of one family on one case whose measured times differ by more than 5 %, and how many of them are
     /// predicted in their order.
     pub order: Option<[usize; 2]>,
-    /// Passes of global loads through the L1, of kernels that hardly store.
+    /// Passes of global loads through the L1.
     pub l1: Option<Errors>,
-    /// The same of all others, where the counter has passes that stores cause, too.
-    pub l1_beside_stores: Option<Errors>,
+    /// Launches whose counters leave more of them open than the bound.
+    #[serde(default)]
+    pub l1_open: usize,
     /// Sectors read from the L2, of launches whose buffers are at least four times as large.
     pub l2: Option<Errors>,
     /// Sectors read from memory, of the same launches.
@@ -226,25 +260,16 @@ impl Score {
             let rows = rows.iter().filter(|row| row.large);
             Errors::of(rows.filter_map(|row| row.errors_of_traffic()[which]), 0.10)
         };
-        let l1 = |storing: bool| {
-            let rows = rows.iter().filter(|row| row.prediction.as_ref().is_some_and(stores) == storing);
-            Errors::of(rows.filter_map(|row| row.errors_of_traffic()[0]), 0.05)
-        };
         Self {
             fitted: times(true),
             others: times(false),
             order: order(rows),
-            l1: l1(false),
-            l1_beside_stores: l1(true),
+            l1: Errors::of(rows.iter().filter_map(|row| row.errors_of_traffic()[0]), L1_BOUND),
+            l1_open: rows.iter().filter_map(Row::l1_passes).filter(is_open).count(),
             l2: large(1),
             dram: large(2),
         }
     }
-}
-
-/// Whether it stores more than a hundredth of what it loads.
-fn stores(prediction: &Prediction) -> bool {
-    prediction.traffic.l2_writes > prediction.traffic.l1_wavefronts / 100.0
 }
 
 /// Kernels that differ by less are as fast as each other.
@@ -270,8 +295,7 @@ impl fmt::Display for Score {
         let parts = [
             (format!("time, families fitted to ({})", FITTED_ON.join(", ")), self.fitted),
             ("time, all others".to_owned(), self.others),
-            ("wavefronts of global loads, kernels that hardly store".to_owned(), self.l1),
-            ("wavefronts of global loads, all others".to_owned(), self.l1_beside_stores),
+            ("wavefronts of global loads".to_owned(), self.l1),
             ("sectors read from the L2, buffers of at least four".to_owned(), self.l2),
             ("sectors read from memory, likewise".to_owned(), self.dram),
         ];
@@ -279,6 +303,14 @@ impl fmt::Display for Score {
             if let Some(errors) = errors {
                 writeln!(f, "{what}: {errors}")?;
             }
+        }
+        if self.l1_open > 0 {
+            let bound = 100.0 * L1_BOUND;
+            writeln!(
+                f,
+                "wavefronts of global loads that the counters leave open by more than {bound} %: {}",
+                self.l1_open
+            )?;
         }
         if let Some([pairs, right]) = self.order {
             writeln!(f, "order of kernels more than 5 % apart: {right} of {pairs} pairs right")?;
@@ -323,11 +355,37 @@ mod tests {
         assert_eq!(score.fitted, None);
         assert_eq!(score.order, Some([2, 2]), "a and b are as fast as each other");
         assert_eq!(score.l1.map(|errors| errors.worst), Some(0.0), "the tags pass more often than the data");
-        assert_eq!(score.l1_beside_stores, None, "none stores");
+        assert_eq!(score.l1_open, 0);
         assert_eq!(score.l2.map(|errors| errors.worst), Some(1.0), "none was predicted");
         assert_eq!(score.dram.map(|errors| errors.within), Some(0));
         let wrong = Score::of(&[row("a", 2.0, 1.0), row("b", 1.0, 2.0)]);
         assert_eq!(wrong.order, Some([1, 0]));
+    }
+
+    #[test]
+    fn passes_that_only_wait_are_none_of_the_loads() {
+        // Data, tags, conflicts of loads, all conflicts, those for the sake of arbitration.
+        let of = |counted: [f64; 5]| {
+            let measured = COUNTERS.iter().zip(counted).map(|(name, counted)| ((*name).to_owned(), counted)).collect();
+            Row { measured, ..row("a", 1.0, 1.0) }
+        };
+        let passes = |counted| of(counted).l1_passes();
+        assert_eq!(passes([2.5e6, 1e6, 0.5e6, 0.7e6, 0.7e6]), Some(2e6..=2e6), "no conflict but for arbitration");
+        assert_eq!(passes([2.5e6, 1e6, 1.5e6, 1.5e6, 0.5e6]), Some(2e6..=2e6), "others have no conflict");
+        assert_eq!(passes([2.5e6, 1e6, 1.5e6, 2e6, 0.75e6]), Some(1.75e6..=2.25e6), "who waited is not known");
+        assert_eq!(passes([2.5e6, 2.2e6, 0.5e6, 0.7e6, 0.7e6]), Some(2.2e6..=2.2e6), "the tags pass more often");
+        assert_eq!(
+            passes([2.5e6, 1e6, 0.5e6, 0.7e6, 0.9e6]),
+            Some(2e6..=2e6),
+            "counters of other passes may not add up"
+        );
+        // Two million are predicted.
+        let [close, open] = [[2.2e6, 1e6, 1e6, 1e6, 0.1e6], [2.5e6, 1e6, 1.5e6, 2e6, 0.75e6]].map(of);
+        assert!((close.errors_of_traffic()[0].expect("an error") + 0.1 / 2.1).abs() < 1e-9);
+        assert_eq!(open.errors_of_traffic()[0], None);
+        let score = Score::of(&[close, open]);
+        assert_eq!((score.l1.map(|errors| (errors.count, errors.within)), score.l1_open), (Some((1, 1)), 1));
+        assert!(score.to_string().contains("leave open by more than 5 %: 1\n"), "{score}");
     }
 
     #[test]

@@ -150,12 +150,8 @@ const REQUESTS: [(Space, Operation, &[&str]); 5] = [
     (Space::Shared, Operation::Store, &["smsp__sass_inst_executed_op_shared_st.sum"]),
 ];
 
-/// Counters that nothing is compared with here, for the models of caches and memory.
-const FURTHER: [&str; 9] = [
-    COUNTERS[0],
-    COUNTERS[1],
-    COUNTERS[2],
-    COUNTERS[3],
+/// Counters that nothing is compared with at all, beside the [`COUNTERS`] of the model.
+const FURTHER: [&str; 5] = [
     "l1tex__data_pipe_lsu_wavefronts_mem_shared.sum",
     "lts__t_sectors_srcunit_tex_op_write.sum",
     "dram__sectors_write.sum",
@@ -207,7 +203,7 @@ pub fn profile(
     said: &dyn Fn(&Run),
 ) -> Result<Profile, NcuError> {
     let requests = REQUESTS.iter().flat_map(|(_, _, counters)| *counters).filter(|_| options.is_some());
-    let metrics: Vec<&str> = requests.copied().chain(FURTHER).collect();
+    let metrics: Vec<&str> = requests.copied().chain(COUNTERS).chain(FURTHER).collect();
     let (version, launches) = ncu::launches(profiler, &metrics, arguments, options.is_some())?;
     let kernels: Vec<&str> = runs.iter().map(|run| run.kernel.name).collect();
     let ours: Vec<_> = launches.into_iter().filter(|launch| kernels.contains(&launch.kernel.as_str())).collect();
@@ -284,7 +280,7 @@ fn profiled(run: &Run, launch: ncu::Launch, options: Option<&sim::Options>) -> P
         counters: launch.metrics.iter().map(|(name, value)| (name.clone(), *value)).collect(),
         error: None,
     };
-    profiled.counters.retain(|name, _| FURTHER.contains(&name.as_str()));
+    profiled.counters.retain(|name, _| COUNTERS.iter().chain(&FURTHER).any(|counter| counter == name));
     let Some(options) = options else { return profiled };
     let hardware: BTreeMap<_, Cost> = launch.accesses;
     let by_line = hardware.keys().any(|place| place.at.is_some());

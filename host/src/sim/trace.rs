@@ -67,9 +67,7 @@ pub struct Trace {
     pub requests: Vec<Traced>,
     /// The lines that they touch.
     pub lines: Vec<Line>,
-    /// Requests that were left out, since their warps had touched too many lines.
-    pub left_out: u64,
-    /// How many lines of a warp to keep.
+    /// How many lines of a warp to keep: once it has touched them, its requests are left out.
     limit: u32,
     /// Lines of each warp so far.
     touched: Vec<u32>,
@@ -108,7 +106,6 @@ impl Trace {
             self.touched.resize(warp_number + 1, 0);
         }
         if self.touched[warp_number] >= self.limit {
-            self.left_out += 1;
             return;
         }
         let site = request.site;
@@ -291,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn a_warp_that_touched_enough_lines_is_left_out_and_counted() {
+    fn a_warp_that_touched_enough_lines_is_left_out() {
         let [line, lines] = [1, 32].map(|stride| load(4, move |lane| stride * lane));
         let [line, lines] = [&line, &lines].map(Load::request);
         let mut trace = Trace::new(4);
@@ -309,9 +306,10 @@ mod tests {
         assert_eq!(kept(1).collect::<Vec<_>>(), [loaded, loaded], "nobody waits who asks for nothing more");
         assert_eq!(kept(0).collect::<Vec<_>>(), [loaded], "each warp has a limit of its own");
         assert_eq!(kept(WHOLE_BLOCK).count(), 0, "no warp goes on");
-        assert_eq!((trace.left_out, trace.lines.len()), (4, 2 + 32));
-        let next = trace.take();
-        assert_eq!((next.left_out, trace.left_out, trace.requests.len()), (4, 0, 0), "the next block begins anew");
+        assert_eq!(trace.lines.len(), 2 + 32);
+        assert_eq!(trace.take().requests.len(), 3);
+        trace.add(1, &line);
+        assert_eq!(trace.requests.len(), 1, "the next block begins anew");
     }
 
     /// Keeps the traces of all blocks.
