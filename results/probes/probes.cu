@@ -1,6 +1,6 @@
 // What the descriptions of chips leave open and `predict` needs: how fast blocks are launched, what stores and atomics cost
 // the L2, how latencies differ from place to place, how often a load passes an L1 that has its data, which lines stay there,
-// which reads the L2 serves as one, and which warps go first.
+// which reads the L2 serves as one, and which warps and blocks go first.
 //
 //     nvcc -O3 -arch=native -o probes probes.cu && ./probes > probes.txt
 
@@ -256,6 +256,50 @@ static void together(char* buffer, int sms) {
     }
 }
 
+// ---- The order of blocks: a warp a column of a square, its lanes in 32 lines each time, so that all wait for the load/store
+// unit. Each block's first warp says when it begins, when it has made a sixteenth of its loads, and when it ends.
+
+__global__ void columns(const float* from, unsigned width, long long* times, unsigned* sm, float* out) {
+    unsigned column = (blockIdx.x * blockDim.x + threadIdx.x) / 32, lane = threadIdx.x % 32;
+    bool first = threadIdx.x == 0;
+    if (first) {
+        asm volatile("mov.u32 %0, %%smid;" : "=r"(sm[blockIdx.x]));
+        times[3 * blockIdx.x] = clock64();
+    }
+    float sum = 0;
+    for (unsigned part = 0; part < 16; part++) {
+#pragma unroll 4
+        for (unsigned row = part * width / 16 + lane; row < (part + 1) * width / 16; row += 32) {
+            sum += from[row * size_t(width) + column];
+        }
+        if (first && part == 0) times[3 * blockIdx.x + 1] = clock64();
+    }
+    if (first) times[3 * blockIdx.x + 2] = clock64();
+    if (sum == 12345) *out = sum;
+}
+
+static void ages(const char* buffer, unsigned width) {
+    const unsigned blocks = width / 8;
+    std::vector<long long> times(3 * blocks);
+    std::vector<unsigned> sm(blocks);
+    long long* times_on_gpu;
+    unsigned* sm_on_gpu;
+    float* out;
+    CHECK(cudaMalloc(&times_on_gpu, times.size() * sizeof times[0]));
+    CHECK(cudaMalloc(&sm_on_gpu, blocks * sizeof sm[0]));
+    CHECK(cudaMalloc(&out, sizeof *out));
+    columns<<<blocks, 256>>>(reinterpret_cast<const float*>(buffer), width, times_on_gpu, sm_on_gpu, out);
+    CHECK(cudaMemcpy(times.data(), times_on_gpu, times.size() * sizeof times[0], cudaMemcpyDeviceToHost));
+    CHECK(cudaMemcpy(sm.data(), sm_on_gpu, blocks * sizeof sm[0], cudaMemcpyDeviceToHost));
+    for (unsigned block = 0; block < blocks; block++) {
+        if (sm[block] != sm[0]) continue;
+        printf("ages: block %4u, after thousands of cycles:", block);
+        const char* what[] = {"begins", "a sixteenth", "ends"};
+        for (int i = 0; i < 3; i++) printf(" %s %.0f", what[i], (times[3 * block + i] - times[0]) / 1e3);
+        printf("\n");
+    }
+}
+
 int main() {
     cudaDeviceProp gpu;
     CHECK(cudaGetDeviceProperties(&gpu, 0));
@@ -279,4 +323,5 @@ int main() {
     stay(buffer);
     together(buffer, sms);
     order(buffer);
+    ages(buffer, 16384);
 }

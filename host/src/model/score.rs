@@ -192,7 +192,8 @@ const ARBITRATION: &str = "l1tex__data_bank_conflicts_type_arbitration.sum";
 const L2_READS: &str = "lts__t_sectors_srcunit_tex_op_read.sum";
 const DRAM_READS: &str = "dram__sectors_read.sum";
 
-/// The counters that [`Row::errors_of_traffic`] compares with.
+/// The counters that [`Row::errors_of_traffic`] compares with. Those of the L1's data are called so from compute capability 9.0
+/// on; a GPU that has none of a name leaves it out.
 pub const COUNTERS: [&str; 7] = [DATA, TAGS, CONFLICTS_OF_LOADS, CONFLICTS, ARBITRATION, L2_READS, DRAM_READS];
 
 /// Errors of predictions, in magnitude.
