@@ -164,7 +164,7 @@ impl Row {
         let (data, of_loads, arbitration) = (data?, of_loads?, arbitration?);
         let most = arbitration.min(of_loads);
         // Others have no more than all of their conflicts.
-        let least = (arbitration - (all? - of_loads)).clamp(0.0, most);
+        let least = (arbitration - (all? - of_loads)).max(0.0).min(most);
         Some((data - most).max(tags?)..=(data - least).max(tags?))
     }
 
