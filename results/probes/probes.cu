@@ -233,8 +233,7 @@ static void stay(char* buffer) {
 }
 
 // ---- Reads of the same lines by all multiprocessors, all of them at a time or each at another. How many sectors the L2 sends
-// for them, and how many arrive, is for Nsight Compute to say: lts__t_sectors_srcunit_tex_op_read.sum and
-// l1tex__m_xbar2l1tex_read_sectors.sum.
+// for them, and how many arrive, is for Nsight Compute to say (../README.md).
 
 __global__ void read_all(const uint4* from, size_t n, size_t step, unsigned* to) {
     unsigned sum = 0;

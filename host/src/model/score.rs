@@ -242,7 +242,6 @@ pub struct Score {
     /// Passes of global loads through the L1.
     pub l1: Option<Errors>,
     /// Launches whose counters leave more of them open than the bound.
-    #[serde(default)]
     pub l1_open: usize,
     /// Sectors read from the L2, of launches whose buffers are at least four times as large.
     pub l2: Option<Errors>,
