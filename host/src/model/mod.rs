@@ -18,6 +18,7 @@ pub mod chip;
 mod instructions;
 mod machine;
 mod score;
+mod stores;
 
 pub use chip::{Chip, ChipError};
 pub use score::{COUNTERS, Errors, Measured, Row, Score};
@@ -33,6 +34,7 @@ use machine::{Machine, Mark};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::sync::{Arc, Mutex};
+use stores::Stores;
 
 /// The families whose measured figures the constants were fitted to, with microbenchmarks; on all others they were only tried.
 pub const FITTED_ON: [&str; 13] = [
@@ -60,6 +62,13 @@ pub struct Traffic {
     pub l1_tags: f64,
     /// Passes of accesses to shared memory.
     pub shared_wavefronts: f64,
+    /// Passes of stores to global memory, and of additions, through the data of the L1.
+    pub store_wavefronts: f64,
+    /// Those among them that may go with the store that the warp has just made, to the same lines.
+    pub store_wavefronts_shared: f64,
+    /// Bank conflicts of stores, additions and accesses to shared memory: passes beyond those that their bytes and the tags
+    /// need.
+    pub conflicts_of_others: f64,
     /// Sectors that the L1s read from the L2.
     pub l2_reads: f64,
     /// Sectors that they write to it or add to in it.
@@ -161,7 +170,7 @@ impl Default for Effort {
 
 /// Hands the traces of blocks to the machine.
 struct Watching {
-    machine: Mutex<Machine>,
+    machine: Mutex<(Machine, Stores)>,
     lines_a_warp: u32,
 }
 
@@ -173,7 +182,9 @@ impl fmt::Debug for Watching {
 
 impl Observer for Watching {
     fn block(&self, trace: Trace) {
-        self.machine.lock().expect("no panic under this lock").take(trace);
+        let (machine, stores) = &mut *self.machine.lock().expect("no panic under this lock");
+        stores.add(&trace);
+        machine.take(trace);
     }
 
     fn lines_a_warp(&self) -> u32 {
@@ -210,12 +221,12 @@ pub fn predict(run: &Run, chip: &Chip, effort: Effort) -> Result<Prediction, Str
         machine.soil_l2();
     }
     let watching = Arc::new(Watching {
-        machine: Mutex::new(machine),
+        machine: Mutex::new((machine, Stores::default())),
         lines_a_warp: u32::try_from(budget / (wave * warps)).unwrap_or(u32::MAX).max(64),
     });
     let observer: Arc<dyn Observer> = watching.clone();
     let given = simulate(run, &Options { max_blocks, observer: Some(observer), ..options })?;
-    let mut machine = watching.machine.lock().expect("no panic under this lock");
+    let (machine, stores) = &mut *watching.machine.lock().expect("no panic under this lock");
     let here = machine.finish();
     // All blocks are taken to make as many requests as those.
     let loading = given.sites.iter().filter(|site| site.space == Space::Global && site.operation == Operation::Load);
@@ -237,7 +248,8 @@ pub fn predict(run: &Run, chip: &Chip, effort: Effort) -> Result<Prediction, Str
     let cycles = end.at + chip::LAUNCH;
     let (limit, limit_share) = binding(&end, cycles);
     let predicted_ms = cycles / chip.clock_ghz / 1e6;
-    Ok(Prediction { predicted_ms, limit, limit_share, traffic: end.traffic, blocks_per_sm, replayed })
+    let traffic = stores.of_launch(end.traffic, &given.sites, total as f64 / max_blocks as f64);
+    Ok(Prediction { predicted_ms, limit, limit_share, traffic, blocks_per_sm, replayed })
 }
 
 /// Fewer waves than this do not show how a launch goes on.
@@ -272,6 +284,7 @@ fn scaled(mark: Mark, more: Mark, times: f64, of_loads: f64) -> Mark {
             l2_writes: sum(t.l2_writes, u.l2_writes),
             dram_reads: sum_of_loads(t.dram_reads, u.dram_reads),
             dram_writes: sum(t.dram_writes, u.dram_writes),
+            ..t
         },
         busy: Busy {
             dram: sum(b.dram, c.dram),

@@ -157,14 +157,20 @@ impl Row {
 
     /// Passes of global loads through the L1, data or tags, whichever are more, as far as the counters tell: data that waits
     /// while something else passes is counted as another pass, and as a bank conflict for the sake of arbitration. Those of
-    /// all kinds of access are counted in one, conflicts for the sake of arbitration or not in another, by kind.
+    /// all kinds of access are counted in one. What else passes does so as often whatever the caches hold: what is counted of
+    /// it beyond that has waited, unless stores went together.
     fn l1_passes(&self) -> Option<RangeInclusive<f64>> {
-        let [data, tags, of_loads, all, arbitration] =
-            [DATA, TAGS, CONFLICTS_OF_LOADS, CONFLICTS, ARBITRATION].map(|name| self.counter(name));
+        let [data, writes, tags, of_loads, all, arbitration] =
+            [DATA, WRITES, TAGS, CONFLICTS_OF_LOADS, CONFLICTS, ARBITRATION].map(|name| self.counter(name));
         let (data, of_loads, arbitration) = (data?, of_loads?, arbitration?);
-        let most = arbitration.min(of_loads);
-        // Others have no more than all of their conflicts.
-        let least = (arbitration - (all? - of_loads)).max(0.0).min(most);
+        let traffic = self.prediction.as_ref()?.traffic;
+        // Passes of shared memory are counted with others that no access makes; its conflicts are not.
+        let others = match traffic.shared_wavefronts {
+            0.0 => writes? - traffic.store_wavefronts,
+            _ => all? - of_loads - traffic.conflicts_of_others,
+        };
+        let waited = |others: f64| (arbitration - others.max(0.0)).clamp(0.0, of_loads);
+        let [most, least] = [others, others + traffic.store_wavefronts_shared].map(waited);
         Some((data - most).max(tags?)..=(data - least).max(tags?))
     }
 
@@ -185,6 +191,7 @@ const LEAST: f64 = 100_000.0;
 const L1_BOUND: f64 = 0.05;
 
 const DATA: &str = "l1tex__data_pipe_lsu_wavefronts_mem_lgds_cmd_read.sum";
+const WRITES: &str = "l1tex__data_pipe_lsu_wavefronts_mem_lgds_cmd_write.sum";
 const TAGS: &str = "l1tex__t_output_wavefronts_pipe_lsu_mem_global_op_ld.sum";
 const CONFLICTS_OF_LOADS: &str = "l1tex__data_bank_conflicts_pipe_lsu_mem_gds_op_ld.sum";
 const CONFLICTS: &str = "l1tex__data_bank_conflicts_pipe_lsu.sum";
@@ -194,7 +201,7 @@ const DRAM_READS: &str = "dram__sectors_read.sum";
 
 /// The counters that [`Row::errors_of_traffic`] compares with. Those of the L1's data are called so from compute capability 9.0
 /// on; a GPU that has none of a name leaves it out.
-pub const COUNTERS: [&str; 7] = [DATA, TAGS, CONFLICTS_OF_LOADS, CONFLICTS, ARBITRATION, L2_READS, DRAM_READS];
+pub const COUNTERS: [&str; 8] = [DATA, WRITES, TAGS, CONFLICTS_OF_LOADS, CONFLICTS, ARBITRATION, L2_READS, DRAM_READS];
 
 /// Errors of predictions, in magnitude.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -362,26 +369,51 @@ mod tests {
         assert_eq!(wrong.order, Some([1, 0]));
     }
 
+    /// A row of which data, stores, tags, conflicts of loads, all conflicts and those for the sake of arbitration were counted.
+    fn counted(counts: [f64; 6], traffic: Traffic) -> Row {
+        let measured = COUNTERS.iter().zip(counts).map(|(name, counted)| ((*name).to_owned(), counted)).collect();
+        let mut row = Row { measured, ..row("a", 1.0, 1.0) };
+        row.prediction.as_mut().expect("was just made").traffic = Traffic { l1_wavefronts: 2e6, ..traffic };
+        row
+    }
+
     #[test]
     fn passes_that_only_wait_are_none_of_the_loads() {
-        // Data, tags, conflicts of loads, all conflicts, those for the sake of arbitration.
-        let of = |counted: [f64; 5]| {
-            let measured = COUNTERS.iter().zip(counted).map(|(name, counted)| ((*name).to_owned(), counted)).collect();
-            Row { measured, ..row("a", 1.0, 1.0) }
-        };
-        let passes = |counted| of(counted).l1_passes();
-        assert_eq!(passes([2.5e6, 1e6, 0.5e6, 0.7e6, 0.7e6]), Some(2e6..=2e6), "no conflict but for arbitration");
-        assert_eq!(passes([2.5e6, 1e6, 1.5e6, 1.5e6, 0.5e6]), Some(2e6..=2e6), "others have no conflict");
-        assert_eq!(passes([2.5e6, 1e6, 1.5e6, 2e6, 0.75e6]), Some(1.75e6..=2.25e6), "who waited is not known");
-        assert_eq!(passes([2.5e6, 2.2e6, 0.5e6, 0.7e6, 0.7e6]), Some(2.2e6..=2.2e6), "the tags pass more often");
+        let alone = Traffic { store_wavefronts: 1e6, ..Traffic::default() };
+        let passes = |counts, traffic| counted(counts, traffic).l1_passes().expect("all was counted");
+        assert_eq!(passes([2.5e6, 1e6, 1e6, 0.5e6, 0.5e6, 0.5e6], alone), 2e6..=2e6, "no store waited");
         assert_eq!(
-            passes([2.5e6, 1e6, 0.5e6, 0.7e6, 0.9e6]),
-            Some(2e6..=2e6),
-            "counters of other passes may not add up"
+            passes([2.5e6, 1.25e6, 1e6, 0.5e6, 0.75e6, 0.75e6], alone),
+            2e6..=2e6,
+            "a quarter of the stores did"
         );
-        // Two million are predicted.
-        let [close, open] = [[2.2e6, 1e6, 1e6, 1e6, 0.1e6], [2.5e6, 1e6, 1.5e6, 2e6, 0.75e6]].map(of);
+        assert_eq!(
+            passes([2.5e6, 1e6, 1e6, 1.5e6, 1.5e6, 0.5e6], alone),
+            2e6..=2e6,
+            "loads have conflicts of their own"
+        );
+        assert_eq!(passes([2.5e6, 1e6, 2.2e6, 0.5e6, 0.5e6, 0.5e6], alone), 2.2e6..=2.2e6, "the tags pass more often");
+        assert_eq!(passes([2.5e6, 0.9e6, 1e6, 0.5e6, 0.7e6, 0.9e6], alone), 2e6..=2e6, "runs may differ");
+        let together = Traffic { store_wavefronts_shared: 0.25e6, ..alone };
+        assert_eq!(
+            passes([2.5e6, 1e6, 1e6, 0.5e6, 0.5e6, 0.5e6], together),
+            2e6..=2.25e6,
+            "stores that went together may have waited"
+        );
+        // Passes of shared memory are not all made by accesses: its conflicts tell.
+        let with_shared = Traffic { shared_wavefronts: 8e6, conflicts_of_others: 3e6, ..alone };
+        assert_eq!(passes([2.5e6, 9e6, 1e6, 0.5e6, 3.75e6, 0.75e6], with_shared), 2e6..=2e6);
+        let lacking = Row { measured: BTreeMap::new(), ..counted([0.0; 6], alone) };
+        assert_eq!(lacking.l1_passes(), None);
+    }
+
+    #[test]
+    fn what_the_counters_leave_open_is_not_scored() {
+        let stores = Traffic { store_wavefronts: 1e6, ..Traffic::default() };
+        let close = counted([2.2e6, 1e6, 1e6, 0.1e6, 0.1e6, 0.1e6], stores);
         assert!((close.errors_of_traffic()[0].expect("an error") + 0.1 / 2.1).abs() < 1e-9);
+        let open =
+            counted([2.5e6, 1e6, 1e6, 0.5e6, 0.5e6, 0.5e6], Traffic { store_wavefronts_shared: 0.25e6, ..stores });
         assert_eq!(open.errors_of_traffic()[0], None);
         let score = Score::of(&[close, open]);
         assert_eq!((score.l1.map(|errors| (errors.count, errors.within)), score.l1_open), (Some((1, 1)), 1));
