@@ -329,7 +329,8 @@ pub struct Lane {
     pub left: u64,
     /// The accesses that are expected of lanes as they begin.
     pub first: *mut Expected,
-    /// Where the last of those before it ended, if they went there from `first` one after another; else null.
+    /// Where the last of those before it ended or came to rest, if they went there from `first` on one after another and so
+    /// does this one; else null.
     pub end: *const Expected,
     /// Those that ended there, or came to rest after the same accesses.
     pub ended: u32,
@@ -683,13 +684,16 @@ pub(super) fn fma(a: f32, b: f32, c: f32) -> f32 {
 pub fn end() -> bool {
     // SAFETY: the lane is running, and nobody refers to it. Below its limit, its number is that of a lane of the warp.
     let lane = unsafe { &mut *lane() };
-    let next = lane.number.wrapping_add(1);
-    if !core::ptr::eq(lane.next, lane.end) || next >= lane.limit {
+    if !core::ptr::eq(lane.next, lane.end) {
         return end_by_machine();
     }
     lane.ended |= 1 << lane.number;
-    lane.begin(next);
-    true
+    let next = lane.number.wrapping_add(1);
+    let goes_on = next < lane.limit;
+    if goes_on {
+        lane.begin(next);
+    }
+    goes_on
 }
 
 #[cold]

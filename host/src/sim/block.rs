@@ -1,7 +1,7 @@
 //! The scheduler: runs a block's threads as coroutines, warp by warp, from one meeting point to the next.
 
 use super::finding::{Kind, Position};
-use super::lane::{Context, State};
+use super::lane::{self, Context, State};
 use super::overflow::{self, Overflow};
 use super::stack::Stack;
 use super::{Job, Pulse};
@@ -13,11 +13,9 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Once};
 
 /// A stack, and the threads that run on it.
-struct Thread {
+pub(super) struct Thread {
     /// In a box, so that a thread is soon put elsewhere.
     coroutine: Box<Coroutine<(), (), Overflow, Stack>>,
-    /// Where the stack ends for them.
-    end: usize,
 }
 
 /// Runs blocks, one after another, on the calling thread.
@@ -25,8 +23,6 @@ pub(super) struct Runner {
     job: Arc<Job>,
     /// Shared with the lane that runs: see `lane`.
     context: *mut Context,
-    /// The threads of the block that wait.
-    threads: Vec<Option<Thread>>,
     /// Stacks on which no thread waits.
     idle: Vec<Thread>,
 }
@@ -38,8 +34,7 @@ impl Runner {
         let context = Context::new(Arc::clone(&job), pulse);
         // SAFETY: valid until `drop` puts none in its place.
         unsafe { Context::enter(context) };
-        let threads = (0..job.plan.launch.block_threads()).map(|_| None).collect();
-        Self { job, context, threads, idle: Vec::new() }
+        Self { job, context, idle: Vec::new() }
     }
 
     /// The block's state, between two steps of a lane.
@@ -52,7 +47,7 @@ impl Runner {
     pub(super) fn run(&mut self, block: u64, turn: u64) {
         self.context().begin(block, turn);
         self.context().pulse.block.store(block, Relaxed);
-        let warps = self.threads.len().div_ceil(32);
+        let warps = self.context().lanes.len().div_ceil(32);
         loop {
             for warp in 0..warps {
                 self.run_warp(warp);
@@ -69,8 +64,8 @@ impl Runner {
         }
     }
 
-    fn lanes(&self, warp: usize) -> std::ops::Range<usize> {
-        32 * warp..(32 * warp + 32).min(self.threads.len())
+    fn lanes(&mut self, warp: usize) -> std::ops::Range<usize> {
+        32 * warp..(32 * warp + 32).min(self.context().lanes.len())
     }
 
     /// Runs the lanes of a warp until each has ended or waits for the block, and counts what they asked for.
@@ -78,15 +73,18 @@ impl Runner {
         let lanes = self.lanes(warp);
         self.context().begin_warp(lanes);
         loop {
-            let mut lanes = self.lanes(warp);
-            while let Some(thread) = self.context().find_ready(lanes) {
-                self.resume(thread);
+            self.context().pulse.show();
+            let mut next = 0;
+            while let Some(lane) = self.context().select(next) {
+                let waiting = lane.stack.take();
+                self.resume(waiting);
                 if self.context().stopped {
-                    return;
+                    return self.context().deselect();
                 }
-                // A lane that ends goes on with those behind it.
-                lanes = self.context().current() + 1..self.lanes(warp).end;
+                // A lane that ends goes on as those behind it.
+                next = self.context().number() + 1;
             }
+            self.context().deselect();
             if !self.context().rested || !self.release_warp(warp) && !self.release_loops(warp) {
                 break;
             }
@@ -96,41 +94,24 @@ impl Runner {
         }
     }
 
-    /// Runs a thread until it rests or ends; with it, if it has not begun, those of the warp that follow, one after
-    /// another on the same stack, until one of them rests.
-    fn resume(&mut self, thread: usize) {
-        let waiting = self.threads[thread].take();
+    /// Runs the selected thread, on the stack on which it waits, until it rests or ends; with it, if it has not begun, those
+    /// of the warp that follow, one after another on the same stack, until one of them rests.
+    fn resume(&mut self, waiting: Option<Thread>) {
         let mut stack = waiting.or_else(|| self.idle.pop()).unwrap_or_else(|| self.spawn());
-        self.context().select(thread);
-        self.context().stack_end = stack.end;
         let coroutine = &mut stack.coroutine;
         let guard = coroutine.trap_handler();
-        let resume = || catch_unwind(AssertUnwindSafe(|| coroutine.resume(())));
-        let result = overflow::on_stack(guard, resume);
-        self.context().deselect();
-        match result {
-            Ok(CoroutineResult::Yield(())) => {
-                let current = self.context().current();
-                match self.context().lanes[current].state {
+        match overflow::on_stack(guard, || coroutine.resume(())) {
+            CoroutineResult::Yield(()) => {
+                let context = self.context();
+                let current = context.current();
+                let lane = &mut context.lanes[current];
+                match lane.state {
                     State::Done => self.idle.push(stack),
-                    _ => self.threads[current] = Some(stack),
+                    _ => lane.stack = Some(stack),
                 }
             }
-            Ok(CoroutineResult::Return(Overflow)) => self.stop(Kind::StackOverflow, None, Overflow::detail()),
-            Err(payload) => {
-                let (at, message) = panic_message(&*payload);
-                self.stop(Kind::Panic, at, message);
-            }
+            CoroutineResult::Return(Overflow) => self.context().fail(Kind::StackOverflow, None, Overflow::detail()),
         }
-    }
-
-    /// Records why the thread that ran stops, at the kernel's own position if `at` is unknown, and stops the block.
-    fn stop(&mut self, kind: Kind, at: Option<Position>, detail: String) {
-        let kernel = &self.job.kernel;
-        let at = at.unwrap_or(Position { file: kernel.file, line: kernel.line, column: 1 });
-        let context = self.context();
-        context.find(context.current(), kind, Some(at), None, detail);
-        context.break_off();
     }
 
     /// A stack that runs one thread after another.
@@ -141,17 +122,29 @@ impl Runner {
         let end = stack.end();
         let coroutine = Coroutine::with_stack(stack, move |yielder, ()| {
             // SAFETY: the scheduler holds no reference while a lane runs.
-            unsafe { (*context).yielder = yielder };
-            loop {
+            unsafe { ((*context).yielder, (*context).stack_end) = (yielder, end) };
+            let run = || loop {
                 // SAFETY: the job outlives the runner, which outlives its coroutines; a lane is selected, and no reference
                 // into the context is held while it runs.
-                unsafe { ((*job).kernel.entry)(&(*job).words) };
-                yielder.suspend(());
-                // SAFETY: as above.
-                unsafe { (*context).yielder = yielder };
+                unsafe {
+                    ((*job).kernel.entry)(&(*job).words);
+                    (*context).leave(State::Done);
+                    lane::suspend(context);
+                }
+            };
+            let Err(payload) = catch_unwind(AssertUnwindSafe(run));
+            let (at, message) = panic_message(&*payload);
+            // Nothing is dropped of what is still on a stack that is given up.
+            drop(payload);
+            // SAFETY: as above.
+            unsafe {
+                (*context).fail(Kind::Panic, at, message);
+                loop {
+                    lane::suspend(context);
+                }
             }
         });
-        Thread { coroutine: Box::new(coroutine), end }
+        Thread { coroutine: Box::new(coroutine) }
     }
 
     /// Lets the lanes that wait for one another within a warp go on; false if none does.
@@ -326,7 +319,7 @@ impl Runner {
 
     /// Drops the threads that will not run again.
     fn abandon(&mut self) {
-        self.threads.iter_mut().filter_map(Option::take).for_each(discard);
+        self.context().lanes.iter_mut().filter_map(|lane| lane.stack.take()).for_each(discard);
         self.context().forget();
     }
 }

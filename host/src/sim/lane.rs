@@ -5,6 +5,7 @@
 //! lives across a switch between the two.
 
 use super::banks;
+use super::block::Thread;
 use super::finding::{Finding, Kind, Position, triple};
 use super::memory::{self, Element, Memory, offset_of};
 use super::overflow::{self, Overflow};
@@ -51,6 +52,8 @@ pub(super) struct Lane {
     calls: u64,
     /// Which iteration of which loops it is in, while it rests.
     path: u64,
+    /// The stack that it waits on.
+    pub(super) stack: Option<Thread>,
 }
 
 /// Which buffer or shared array a request went to.
@@ -213,7 +216,7 @@ pub(super) struct Context {
     pub(super) yielder: *const Yielder<(), ()>,
     /// Where the running lane's stack ends.
     pub(super) stack_end: usize,
-    /// The number of the lane that was selected last: from it, others went on.
+    /// The thread that was selected last: from it, others went on.
     selected: usize,
     /// Whether a lane of the running warp has come to rest anywhere but at the block's barrier.
     pub(super) rested: bool,
@@ -230,7 +233,9 @@ impl Context {
         let thread_idx = |thread| thread_idx(job.plan.launch.block, thread as u32);
         let watched = NonNull::from(&pulse.lane);
         let context = Box::into_raw(Box::new(Self {
-            lanes: (0..threads).map(|_| Lane { state: State::Done, value: 0, calls: 0, path: 0 }).collect(),
+            lanes: (0..threads)
+                .map(|_| Lane { state: State::Done, value: 0, calls: 0, path: 0, stack: None })
+                .collect(),
             thread_idx: (0..threads).map(thread_idx).collect(),
             pulse,
             phase: None,
@@ -297,8 +302,7 @@ impl Context {
         self.at_barrier = false;
         self.stopped = false;
         for lane in &mut self.lanes {
-            lane.state = State::Fresh;
-            lane.calls = 0;
+            (lane.state, lane.calls, lane.path) = (State::Fresh, 0, 0);
         }
     }
 
@@ -310,17 +314,20 @@ impl Context {
         self.thread_idx[thread]
     }
 
-    /// The first of the threads that has something to do.
-    pub(super) fn find_ready(&self, mut threads: Range<usize>) -> Option<usize> {
-        threads.find(|&thread| matches!(self.lanes[thread].state, State::Fresh | State::Ready))
-    }
-
     /// The warp of these threads is the one that runs.
     pub(super) fn begin_warp(&mut self, threads: Range<usize>) {
         self.running.thread_idx = self.thread_idx[threads.clone()].as_ptr();
+        // All begin now, one after another on a stack, or all have begun.
+        let begins = matches!(self.lanes[threads.start].state, State::Fresh);
+        self.running.limit = if begins { threads.len() } else { 0 };
         self.requests.go_on(self.phase);
         self.warp = threads;
         self.rested = false;
+    }
+
+    /// The number of the lane that runs, in its warp.
+    pub(super) fn number(&self) -> usize {
+        self.running.number
     }
 
     /// The thread that runs.
@@ -328,36 +335,35 @@ impl Context {
         self.warp.start + self.running.number
     }
 
-    /// Makes `thread` of the running warp the one that runs, or lets it go on.
-    pub(super) fn select(&mut self, thread: usize) {
-        let number = thread - self.warp.start;
-        self.selected = number;
-        self.pulse.lane.thread.store(thread as u64, Relaxed);
-        let (lane, running) = (&self.lanes[thread], &mut self.running);
-        match lane.state {
-            State::Ready => {
-                running.begin(number);
-                (running.path, running.limit) = (lane.path, number + 1);
-                self.requests.resume(running);
-            }
-            // Threads begin in their order.
-            _ => {
-                running.limit = self.warp.len();
-                self.requests.begin(running);
-                running.begin(number);
-            }
-        }
-        self.pulse.show();
+    /// Makes the first lane of the running warp, from number `from` on, that has something to do the one that runs.
+    pub(super) fn select(&mut self, from: usize) -> Option<&mut Lane> {
+        let (start, running) = (self.warp.start, &mut self.running);
+        let is_ready = |number: &usize| matches!(self.lanes[start + number].state, State::Fresh | State::Ready);
+        let number = (from..self.warp.len()).find(is_ready)?;
+        let lane = &mut self.lanes[start + number];
+        self.selected = start + number;
+        self.pulse.lane.thread.store((start + number) as u64, Relaxed);
+        running.begin(number);
+        running.path = lane.path;
+        self.requests.begin(running);
+        Some(lane)
     }
 
-    /// No thread runs any more.
+    /// No lane of the running warp has anything to do any more, and all have begun.
     pub(super) fn deselect(&mut self) {
+        self.running.limit = 0;
+        self.pulse.lane.thread.store(0, Relaxed);
+    }
+
+    /// The running lane lets others run: it has ended, or waits.
+    #[inline(always)]
+    pub(super) fn leave(&mut self, state: State) -> &mut Lane {
         let current = self.current();
         // Those that went on as the next one have ended.
-        let ended = self.warp.start + self.selected..current;
-        self.lanes[ended].iter_mut().for_each(|lane| lane.state = State::Done);
-        self.lanes[current].calls = self.calls();
-        self.pulse.lane.thread.store(0, Relaxed);
+        self.lanes[self.selected..current].iter_mut().for_each(|lane| lane.state = State::Done);
+        let lane = &mut self.lanes[current];
+        lane.state = state;
+        lane
     }
 
     /// Calls of the running lane so far.
@@ -369,14 +375,13 @@ impl Context {
     /// stop it.
     fn end_lane(&mut self) -> Result<bool, Stop> {
         self.requests.close(&mut self.running).map_err(twice)?;
-        let (current, next) = (self.current(), self.running.number + 1);
-        if next >= self.running.limit {
-            self.lanes[current].state = State::Done;
-            return Ok(false);
+        let next = self.running.number + 1;
+        let goes_on = next < self.running.limit;
+        if goes_on {
+            self.running.begin(next);
+            self.requests.begin(&mut self.running);
         }
-        self.requests.begin_alike(&mut self.running);
-        self.running.begin(next);
-        Ok(true)
+        Ok(goes_on)
     }
 
     /// Records why the running lane stops, and stops the block.
@@ -387,9 +392,18 @@ impl Context {
         self.break_off();
     }
 
+    /// The same once the kernel's code has been left for the reason, at the kernel's own position if `at` is unknown.
+    #[cold]
+    pub(super) fn fail(&mut self, kind: Kind, at: Option<Position>, detail: String) {
+        let kernel = &self.job.kernel;
+        let at = at.unwrap_or(Position { file: kernel.file, line: kernel.line, column: 1 });
+        self.find(self.current(), kind, Some(at), None, detail);
+        self.break_off();
+    }
+
     /// The running lane does not go on, nor does the block.
     #[cold]
-    pub(super) fn break_off(&mut self) {
+    fn break_off(&mut self) {
         // One that came by an access twice is stopped in any case.
         let _ = self.requests.close_alone(&self.running);
         self.stopped = true;
@@ -837,13 +851,13 @@ struct Simulator(UnsafeCell<Context>);
 ///
 /// # Safety
 /// `context` is the current block, a lane of it is running, and nobody holds a reference into it.
-unsafe fn suspend(context: *mut Context) {
+pub(super) unsafe fn suspend(context: *mut Context) {
     // SAFETY: the lane's coroutine keeps its yielder alive while it runs.
     unsafe {
-        let yielder = (*context).yielder;
+        let (yielder, stack_end) = ((*context).yielder, (*context).stack_end);
         (*yielder).suspend(());
         // Other stacks have run meanwhile.
-        (*context).yielder = yielder;
+        ((*context).yielder, (*context).stack_end) = (yielder, stack_end);
     }
 }
 
@@ -874,31 +888,26 @@ impl Simulator {
         }
     }
 
-    /// Puts the running lane to rest in a state, with the value that it brings, until the scheduler makes it ready again;
-    /// returns the value that it takes away. `alone` says that it does not meet its whole warp.
+    /// Puts the running lane to rest in a state, with the value that it brings, until the scheduler makes it ready again.
+    /// `alone` says that it does not meet its whole warp.
     #[inline(always)]
-    fn rest(&self, state: impl Fn() -> State, alone: bool, value: u32, at: &'static Location<'static>) -> u32 {
+    fn rest(&self, state: impl Fn() -> State, alone: bool, value: u32, at: &'static Location<'static>) {
         self.step(Some(at), |block| {
             block.call()?;
             match state() {
                 State::Block(_) => block.at_barrier = true,
                 _ => block.rested = true,
             }
-            let current = block.current();
-            let lane = &mut block.lanes[current];
-            lane.value = value;
-            lane.state = state();
-            lane.path = block.running.path;
             let closed = if alone { block.close_alone() } else { block.requests.close(&mut block.running) };
+            closed.map_err(twice)?;
             block.requests.rest(&block.running);
-            closed.map_err(twice)
+            let (calls, path) = (block.calls(), block.running.path);
+            let lane = block.leave(state());
+            (lane.value, lane.calls, lane.path) = (value, calls, path);
+            Ok(())
         });
-        let context = self.0.get();
         // SAFETY: no reference into the block is held across the switch.
-        unsafe {
-            suspend(context);
-            (&(*context).lanes)[(*context).current()].value
-        }
+        unsafe { suspend(self.0.get()) };
     }
 }
 
@@ -950,7 +959,10 @@ impl Machine for Simulator {
     }
 
     fn exchange(&self, mask: u32, value: u32, source: u32, at: &'static Location<'static>) -> u32 {
-        self.rest(|| State::Warp { mask, at, source: Some(source) }, mask != u32::MAX, value, at)
+        self.rest(|| State::Warp { mask, at, source: Some(source) }, mask != u32::MAX, value, at);
+        // SAFETY: nobody else refers to the block while a lane runs.
+        let block = unsafe { &*self.0.get() };
+        block.lanes[block.current()].value
     }
 
     fn pause(&self, is_far: bool, at: &'static Location<'static>) {

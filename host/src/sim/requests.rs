@@ -116,13 +116,15 @@ pub(super) struct Requests {
     lists: Vec<(Phase, List)>,
     /// How many requests have lanes, as far as stretches are closed.
     made: usize,
-    /// Where the stretch of the running lane begins; and how many accesses it made before, since it began or went on.
+    /// Where the stretch of the running lane begins; and where it would have begun or gone on if it had made all accesses
+    /// since then in one stretch.
     begin: usize,
-    before: u64,
+    origin: usize,
     /// Whether the running lane has jumped, so that it may come by a request twice.
     jumped: bool,
-    /// A stretch that some lanes went, which is not entered in the masks yet: which lanes, is known where they run.
-    stretch: Range<usize>,
+    /// Where a stretch ends that some lanes went from the first access on, which is not entered in the masks yet: which lanes,
+    /// is known where they run.
+    stretch: usize,
     /// Where the next accesses of the lanes that rest are expected.
     resting: [usize; 32],
 }
@@ -141,22 +143,28 @@ impl Requests {
             lists: vec![(None, List::default())],
             made: 0,
             begin: 0,
-            before: 0,
+            origin: 0,
             jumped: false,
-            stretch: 0..0,
+            stretch: 0,
             resting: [0; 32],
         }
     }
 
-    /// Whoever runs next begins at the first access.
+    /// Expects the first access of `lane`, which begins or goes on from where it came to rest.
+    #[inline(always)]
     pub(super) fn begin(&mut self, lane: &mut Lane) {
-        (self.begin, self.before, self.jumped) = (0, 0, false);
-        (lane.first, lane.end) = (self.list.expected.as_mut_ptr(), ptr::null());
+        let place = self.resting[lane.number];
+        (self.begin, self.origin, self.jumped) = (place, place, place != 0);
+        lane.first = self.list.expected.as_mut_ptr();
+        lane.next = lane.first.wrapping_add(place);
+        if self.jumped {
+            lane.end = ptr::null();
+        }
     }
 
     /// The running lane, whose stretch is closed, comes to rest.
     pub(super) fn rest(&mut self, lane: &Lane) {
-        self.resting[lane.number] = self.begin;
+        self.resting[lane.number] = self.next(lane);
     }
 
     /// The lanes are together, and go on from where they met; none if they begin.
@@ -182,14 +190,6 @@ impl Requests {
         [self.number, place]
     }
 
-    /// Makes `lane` the one that runs, from where it came to rest.
-    pub(super) fn resume(&mut self, lane: &mut Lane) {
-        let place = self.resting[lane.number];
-        (self.begin, self.before, self.jumped) = (place, 0, place != 0);
-        lane.end = ptr::null();
-        self.expect(lane, place);
-    }
-
     /// Expects the lane's next access to belong to the request at `place`.
     #[inline(always)]
     fn expect(&mut self, lane: &mut Lane, place: usize) {
@@ -205,26 +205,19 @@ impl Requests {
 
     /// How many accesses the running lane has made since it began or went on.
     pub(super) fn accesses(&self, lane: &Lane) -> u64 {
-        self.before + (self.next(lane) - self.begin) as u64
-    }
-
-    /// Whoever runs next begins as the running lane did, which has ended, and may end where it did.
-    pub(super) fn begin_alike(&mut self, lane: &mut Lane) {
-        let end = if self.stretch == (0..self.next(lane)) { lane.next } else { ptr::null_mut() };
-        self.begin(lane);
-        lane.end = end;
+        self.next(lane).wrapping_sub(self.origin) as u64
     }
 
     /// Closes the stretch of the running lane. Lanes that went the same one are put together.
     #[inline(always)]
     pub(super) fn close(&mut self, lane: &mut Lane) -> Result<(), Twice> {
-        if self.jumped {
-            return self.close_alone(lane).map(|_| ());
-        }
-        let stretch = self.pass(lane);
-        if stretch != self.stretch {
+        if !ptr::eq(lane.next, lane.end) {
+            if self.jumped {
+                return self.close_alone(lane).map(|_| ());
+            }
             self.enter(lane);
-            self.stretch = stretch;
+            self.stretch = self.next(lane);
+            lane.end = lane.next;
         }
         lane.ended |= 1 << lane.number;
         Ok(())
@@ -232,7 +225,8 @@ impl Requests {
 
     /// The same for this lane alone, whose stretch is returned.
     pub(super) fn close_alone(&mut self, lane: &Lane) -> Result<Range<usize>, Twice> {
-        let stretch = self.pass(lane);
+        let stretch = self.begin..self.next(lane);
+        self.begin = stretch.end;
         self.made = self.made.max(stretch.end);
         for request in &mut self.list.requests[stretch.clone()] {
             if request.mask >> lane.number & 1 == 1 {
@@ -243,28 +237,20 @@ impl Requests {
         Ok(stretch)
     }
 
-    /// The stretch of the running lane ends here, and the next one begins.
-    #[inline(always)]
-    fn pass(&mut self, lane: &Lane) -> Range<usize> {
-        let stretch = self.begin..self.next(lane);
-        self.before += stretch.len() as u64;
-        self.begin = stretch.end;
-        stretch
-    }
-
     /// Enters the stretch that was put aside in the masks.
+    #[inline(never)]
     fn enter(&mut self, lane: &mut Lane) {
-        self.made = self.made.max(self.stretch.end);
+        self.made = self.made.max(self.stretch);
         lane.end = ptr::null();
         let lanes = std::mem::take(&mut lane.ended);
-        self.list.requests[std::mem::take(&mut self.stretch)].iter_mut().for_each(|request| request.mask |= lanes);
+        self.list.requests[..std::mem::take(&mut self.stretch)].iter_mut().for_each(|request| request.mask |= lanes);
     }
 
     /// Where the request stands that an access of the running lane at `site` by the pointer `base` belongs to: behind those
     /// made if it is a new one.
     pub(super) fn find(&mut self, lane: &mut Lane, site: Site, base: u64) -> usize {
         let (next, path) = (self.next(lane), lane.path);
-        let made = self.made.max(self.stretch.end).max(next);
+        let made = self.made.max(self.stretch).max(next);
         let is = |request: &Open| (request.site, request.path) == (site, path);
         if self.list.requests.get(next).is_some_and(is) {
             if next == made && self.list.expected[next].base() != base {
@@ -298,6 +284,7 @@ impl Requests {
     /// closed.
     pub(super) fn add(&mut self, lane: &mut Lane, place: usize) -> Result<&mut Expected, Twice> {
         if self.is_elsewhere(lane, place) {
+            self.origin = self.origin.wrapping_add(place).wrapping_sub(self.next(lane));
             (self.begin, self.jumped, lane.end) = (place, true, ptr::null());
         }
         let Open { site, mask, .. } = self.list.requests[place];
@@ -417,9 +404,9 @@ mod tests {
         for warp in 0..2000 {
             let mut met: Vec<(Site, u64, u32, [u64; 4])> = Vec::new();
             let mut stopped = false;
-            requests.begin(&mut lane);
             for number in 0..4 {
                 lane.begin(number);
+                requests.begin(&mut lane);
                 for step in 0..10 {
                     let [kind, path] = if random(20) == 0 { [random(9), random(3)] } else { [step % 5, step / 5] };
                     if stopped || random(20) == 0 {
@@ -465,10 +452,10 @@ mod tests {
                     lane.ended |= 1 << number;
                 } else {
                     assert!(requests.close(&mut lane).is_ok(), "warp {warp}");
-                    requests.begin_alike(&mut lane);
                 }
             }
             if stopped {
+                requests.made(&mut lane);
                 requests.clear();
                 continue;
             }
