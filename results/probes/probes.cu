@@ -1,6 +1,6 @@
 // What the descriptions of chips leave open and `predict` needs: how fast blocks are launched, what stores and atomics cost
 // the L2, how latencies differ from place to place, how often a load passes an L1 that has its data, which lines stay there,
-// which reads the L2 serves as one, and which warps and blocks go first.
+// which reads the L2 serves as one, how much of it there is for lines that all read, and which warps and blocks go first.
 //
 //     nvcc -O3 -arch=native -o probes probes.cu && ./probes > probes.txt
 
@@ -255,6 +255,55 @@ static void together(char* buffer, int sms) {
     }
 }
 
+// ---- The L2 as it is filled by reads of whole lines at random, eight lanes a line: of all multiprocessors anywhere, of each in a
+// part of its own, or of all anywhere while each warp stores as much elsewhere. What the L2 misses, what one of its partitions
+// asks of the other and what memory is read for it, is for Nsight Compute to say (../README.md).
+
+enum class Reads { Anywhere, InItsPart, AnywhereAndStores };
+
+__device__ unsigned long long scramble(unsigned long long z) {
+    z = (z + 1) * 0x9E3779B97F4A7C15;
+    z = (z ^ z >> 32) * 0xD6E8FEB86659FD93;
+    return z ^ z >> 29;
+}
+
+__global__ void random_lines(const uint4* from, unsigned lines, Reads reads, unsigned rounds, uint4* to, size_t room) {
+    size_t eighths = gridDim.x * size_t(blockDim.x) / 8, eighth = (blockIdx.x * size_t(blockDim.x) + threadIdx.x) / 8;
+    unsigned part = lines / gridDim.x, lane = threadIdx.x % 8, sum = 0;
+    for (unsigned round = 0; round < rounds; round++) {
+        unsigned long long drawn = scramble(round * eighths + eighth);
+        size_t line = reads == Reads::InItsPart ? blockIdx.x * part + drawn % part : drawn % lines;
+        uint4 value = __ldcg(from + 8 * line + lane);
+        sum += value.x ^ value.y ^ value.z ^ value.w;
+        if (reads == Reads::AnywhereAndStores) to[8 * ((round * eighths + eighth) % room) + lane] = value;
+    }
+    if (sum == 1) to[0].x = sum;
+}
+
+static void partitions(char* buffer, size_t bytes, int sms) {
+    auto from = reinterpret_cast<const uint4*>(buffer);
+    auto to = reinterpret_cast<uint4*>(buffer + bytes / 2);
+    const char* how[] = {"anywhere", "in its own part", "anywhere, and stores as much"};
+    for (Reads reads : {Reads::Anywhere, Reads::InItsPart, Reads::AnywhereAndStores}) {
+        for (unsigned mebibytes : {8, 16, 24, 28, 32, 40, 48, 64}) {
+            unsigned lines = mebibytes << 13, rounds = 16 * lines / (sms * 128);
+            CHECK(cudaMemset(buffer, 0, bytes / 2));
+            cudaEvent_t begin, end;
+            CHECK(cudaEventCreate(&begin));
+            CHECK(cudaEventCreate(&end));
+            CHECK(cudaEventRecord(begin));
+            random_lines<<<sms, 1024>>>(from, lines, reads, rounds, to, bytes / 2 / 128);
+            CHECK(cudaEventRecord(end));
+            CHECK(cudaEventSynchronize(end));
+            float ms;
+            CHECK(cudaEventElapsedTime(&ms, begin, end));
+            double read = 128.0 * 128 * sms * rounds;
+            printf("partitions: every multiprocessor reads of %2u MiB %s: %.0f GB/s, %.0f sectors\n", mebibytes, how[int(reads)],
+                   read / ms / 1e6, read / 32);
+        }
+    }
+}
+
 // ---- The order of blocks: a warp a column of a square, its lanes in 32 lines each time, so that all wait for the load/store
 // unit. Each block's first warp says when it begins, when it has made a sixteenth of its loads, and when it ends.
 
@@ -321,6 +370,7 @@ int main() {
     l1(buffer, sms);
     stay(buffer);
     together(buffer, sms);
+    partitions(buffer, bytes, sms);
     order(buffer);
     ages(buffer, 16384);
 }

@@ -159,7 +159,7 @@ fn a_recorded_prediction_is_what_is_predicted_today() {
 /// How good the committed predictions are: worse is a step back. Nothing was fitted to the H100.
 #[test]
 fn recorded_predictions_are_as_good_as_they_are_said_to_be() {
-    for (gpu, far_off) in [("nvidia-h200", 2), ("nvidia-h100", 4)] {
+    for (gpu, far_off) in [("nvidia-h200", 3), ("nvidia-h100", 4)] {
         let file = root().join("results").join(gpu).join("predicted.json");
         let score = Score::of(&read(&std::fs::read_to_string(file).expect("predictions")).1);
         let [fitted, others] = [score.fitted, score.others].map(|errors| errors.expect("times were measured"));
@@ -168,10 +168,10 @@ fn recorded_predictions_are_as_good_as_they_are_said_to_be() {
         let [pairs, right] = score.order.expect("kernels differ");
         assert!(pairs > 400 && 100 * right >= 98 * pairs, "{gpu}: {score}");
         let l1 = score.l1.expect("most counters tell");
-        assert!(l1.count > 150 && l1.count - l1.within <= 2 && score.l1_open < 30, "{gpu}: {score}");
+        assert!(l1.count > 180 && l1.count - l1.within <= 2 && score.l1_open <= 1, "{gpu}: {score}");
         let below = [score.l2, score.dram].map(|errors| errors.expect("some launches are large"));
         assert!(
-            below.iter().all(|errors| errors.median < 0.01 && 10 * errors.within >= 9 * errors.count),
+            below.iter().all(|errors| errors.median < 0.01 && 100 * errors.within >= 88 * errors.count),
             "{gpu}: {score}"
         );
     }

@@ -26,6 +26,7 @@ struct Description {
     shared_kib_per_sm: Figure,
     l1_kib: Figure,
     l2_bytes: Figure,
+    l2_partitions: Figure,
     l2_bytes_per_cycle: Figure,
     dram_gbps: Figure,
     shared_latency_cycles: Figure,
@@ -53,6 +54,8 @@ pub struct Chip {
     pub l1_bytes: u64,
     /// Bytes of the L2.
     pub l2_bytes: u64,
+    /// Partitions of the L2. Each holds what the multiprocessors at it read, whichever it belongs to.
+    pub l2_partitions: u64,
     /// Bytes that the L2 sends in a cycle at most.
     pub l2_bytes_per_cycle: f64,
     /// Bandwidth of the memory by its clock and width.
@@ -123,6 +126,7 @@ impl Chip {
             ("shared_kib_per_sm", &chip.shared_kib_per_sm, 1.0..=4096.0),
             ("l1_kib", &chip.l1_kib, 1.0..=4096.0),
             ("l2_bytes", &chip.l2_bytes, 4096.0..=4e9),
+            ("l2_partitions", &chip.l2_partitions, 1.0..=16.0),
             ("l2_bytes_per_cycle", &chip.l2_bytes_per_cycle, 1.0..=1e6),
             ("dram_gbps", &chip.dram_gbps, 1.0..=1e6),
             ("shared_latency_cycles", &chip.shared_latency_cycles, 1.0..=1e5),
@@ -159,6 +163,7 @@ impl Chip {
             shared_bytes_per_sm: chip.shared_kib_per_sm.value as u64 * 1024,
             l1_bytes: chip.l1_kib.value as u64 * 1024,
             l2_bytes: chip.l2_bytes.value as u64,
+            l2_partitions: chip.l2_partitions.value as u64,
             l2_bytes_per_cycle: chip.l2_bytes_per_cycle.value,
             dram_gbps: chip.dram_gbps.value,
             latency: latency.map(|figure| figure.value),
@@ -194,6 +199,8 @@ pub(super) struct Constants {
     pub(super) latency_l1: f64,
     /// The share of the L1 that lines find room in.
     pub(super) l1_share: f64,
+    /// The same of the L2.
+    pub(super) l2_share: f64,
     /// Beyond that of the L1.
     pub(super) latency_l2: f64,
     /// Beyond that of the L2.
@@ -257,6 +264,7 @@ impl Constants {
             latency_shared: shared,
             latency_l1: l1,
             l1_share: 0.885,
+            l2_share: 0.97,
             latency_l2: l2 - l1,
             latency_dram: dram - l2 - late_share * late,
             issue: 0.25,
@@ -279,7 +287,7 @@ impl Constants {
             l2_store: 2.06 * sector / chip.l2_bytes_per_cycle,
             l2_partial: 2.56 * sector / chip.l2_bytes_per_cycle,
             addition: 3.5,
-            dirty_lines: (chip.l2_bytes / 3 / LINE) as usize,
+            dirty_lines: (chip.l2_bytes / 4 / LINE) as usize,
             dram_sector,
             dram_least: 2.6,
             dram_elsewhere: 1.3 * dram_sector,

@@ -129,7 +129,7 @@ impl Machine {
     /// Leaves as many dirty lines in the L2 as may be there, as if the launch had begun long before.
     pub(super) fn soil_l2(&mut self) {
         for number in (0..self.constants.dirty_lines as u64).map(|line| LINES_OF_OTHERS + line) {
-            self.memory.l2.touch(number).0.valid = WHOLE;
+            self.memory.at_home(number).valid = WHOLE;
             self.memory.soil(number, WHOLE, 0.0);
         }
     }
@@ -421,7 +421,7 @@ impl Multiprocessor {
             let alone = sectors(line) & !just & !*stored;
             *stored |= sectors(line);
             self.l1.touch(line.number);
-            memory.write(line, alone, self.send(start, alone, constants));
+            memory.write(self.group, line, alone, self.send(start, alone, constants));
         }
     }
 
@@ -441,7 +441,9 @@ fn sectors(line: &Line) -> u8 {
 /// The L2 and the memory behind it.
 struct Memory {
     constants: Constants,
-    l2: Cache,
+    /// The partitions of the L2. A line of memory belongs to one; a multiprocessor goes to the one that it is at, which holds what
+    /// it got from another as well.
+    l2: Vec<Cache>,
     l2_free: f64,
     dram_free: f64,
     /// When the last addition is done.
@@ -473,9 +475,10 @@ const READS: usize = 1 << 9;
 
 impl Memory {
     fn new(chip: &Chip, constants: Constants) -> Self {
+        let of_lines = chip.l2_bytes as f64 * constants.l2_share / chip.l2_partitions as f64;
         Self {
             constants,
-            l2: Cache::new(chip.l2_bytes, 0),
+            l2: (0..chip.l2_partitions).map(|_| Cache::new(of_lines as u64, 0)).collect(),
             l2_free: 0.0,
             dram_free: 0.0,
             added: 0.0,
@@ -509,7 +512,7 @@ impl Memory {
         if lacks != 0 {
             let served = self.take_l2(lacks, sent, 0.0);
             self.traffic.l2_reads += f64::from(lacks.count_ones());
-            known.arrives = self.fetch(number, lacks, served).max(known.arrives);
+            known.arrives = self.fetch(self.near(group), number, lacks, served).max(known.arrives);
         }
         self.flying[group][place] = Read { sectors: known.sectors | lacks, readers: known.readers + 1, ..known };
         known.arrives
@@ -520,32 +523,64 @@ impl Memory {
         let cycles = self.constants.l2_store + f64::from(touched.count_ones()) * self.constants.l2_partial;
         let served = self.take_l2(touched, sent, cycles);
         self.traffic.l2_writes += f64::from(touched.count_ones());
-        self.fetch(number, touched, served);
-        if let Some(known) = self.l2.peek(number) {
+        let home = self.home(number);
+        self.fetch(home, number, touched, served);
+        if let Some(known) = self.l2[home].peek(number) {
             known.added = served.max(known.ready).max(known.added) + self.constants.addition;
             self.added = self.added.max(known.added);
         }
         self.soil(number, touched, served);
     }
 
-    /// Writes to a line: to some of its sectors `alone`, to others together with an earlier store.
-    fn write(&mut self, line: &Line, alone: u8, sent: f64) {
+    /// Writes to a line from a group of multiprocessors: to some of its sectors `alone`, to others together with an earlier
+    /// store. Whole sectors that go to another partition of the L2 are left in that of the group as well; parts of sectors are
+    /// taken not to be.
+    fn write(&mut self, group: usize, line: &Line, alone: u8, sent: f64) {
         let partial = (0..4).filter(|sector| alone >> sector & 1 == 1 && line.bytes[*sector] < SECTOR as u8).count();
         let cycles = self.constants.l2_store + partial as f64 * self.constants.l2_partial;
         let served = if alone == 0 { sent } else { self.take_l2(alone, sent, cycles) };
         self.traffic.l2_writes += f64::from(alone.count_ones());
-        let (known, gone) = self.l2.touch(line.number);
+        let [home, near] = [self.home(line.number), self.near(group)];
+        self.write_at(home, line, served);
+        if near != home && line.bytes.iter().all(|bytes| bytes % SECTOR as u8 == 0) {
+            self.write_at(near, line, served);
+        }
+        self.soil(line.number, sectors(line), served);
+    }
+
+    /// Has a partition of the L2 hold what is written to a line.
+    fn write_at(&mut self, partition: usize, line: &Line, at: f64) {
+        let (known, gone) = self.l2[partition].touch(line.number);
         for sector in 0..4 {
             known.written[sector] = known.written[sector].saturating_add(line.bytes[sector]).min(SECTOR as u8);
             known.valid |= u8::from(known.written[sector] == SECTOR as u8) << sector;
         }
-        self.evict(gone, served);
-        self.soil(line.number, sectors(line), served);
+        self.evict(gone, at);
     }
 
-    /// Sees to it that sectors are in the L2, and says when they are at the multiprocessor.
-    fn fetch(&mut self, number: u64, wanted: u8, at: f64) -> f64 {
-        let (known, gone) = self.l2.touch(number);
+    /// Sees to it that sectors are in a partition of the L2, and says when they are at the multiprocessor.
+    fn fetch(&mut self, partition: usize, number: u64, wanted: u8, at: f64) -> f64 {
+        let home = self.home(number);
+        let mut ready = at;
+        let mut lacks = wanted;
+        if partition != home {
+            let (known, gone) = self.l2[partition].touch(number);
+            (lacks, ready) = (pairs(wanted & !known.valid) & !known.valid, known.ready.max(at));
+            known.valid |= lacks;
+            self.evict(gone, at);
+        }
+        if lacks != 0 {
+            ready = self.fetch_home(home, number, lacks, at);
+            if let Some(known) = self.l2[partition].peek(number) {
+                known.ready = ready;
+            }
+        }
+        ready + self.constants.latency_l2 * self.distance(number)
+    }
+
+    /// Sees to it that sectors are in the partition of the L2 that they belong to, and says when they are.
+    fn fetch_home(&mut self, home: usize, number: u64, wanted: u8, at: f64) -> f64 {
+        let (known, gone) = self.l2[home].touch(number);
         let lacks = pairs(wanted & !known.valid) & !known.valid;
         known.valid |= lacks;
         let mut ready = known.ready.max(at);
@@ -554,12 +589,28 @@ impl Memory {
             ready = self.transfer(number, lacks.count_ones(), at)
                 + self.constants.latency_dram * self.distance(number)
                 + self.delay(number);
-            if let Some(known) = self.l2.peek(number) {
+            if let Some(known) = self.l2[home].peek(number) {
                 known.ready = ready;
             }
         }
         self.evict(gone, at);
-        ready + self.constants.latency_l2 * self.distance(number)
+        ready
+    }
+
+    /// The partition of the L2 that a line of memory belongs to.
+    fn home(&self, number: u64) -> usize {
+        ((u128::from(hash(number / self.constants.neighbours)) * self.l2.len() as u128) >> 64) as usize
+    }
+
+    /// The partition of the L2 that a group of multiprocessors is at.
+    fn near(&self, group: usize) -> usize {
+        group % self.l2.len()
+    }
+
+    /// A line, where it belongs to.
+    fn at_home(&mut self, number: u64) -> &mut cache::Line {
+        let home = self.home(number);
+        self.l2[home].touch(number).0
     }
 
     /// How far a line is from where it is needed, as a factor of the mean: lines that lie together are in one half of the L2
@@ -577,7 +628,8 @@ impl Memory {
 
     /// Marks sectors as dirty; if too many lines are, the one that has been longest is written back.
     fn soil(&mut self, number: u64, touched: u8, at: f64) {
-        if let Some(known) = self.l2.peek(number) {
+        let home = self.home(number);
+        if let Some(known) = self.l2[home].peek(number) {
             if known.dirty == 0 {
                 self.dirty.push_back(number);
             }
@@ -585,7 +637,8 @@ impl Memory {
         }
         if self.dirty.len() > self.constants.dirty_lines
             && let Some(oldest) = self.dirty.pop_front()
-            && let Some(known) = self.l2.peek(oldest)
+            && let home = self.home(oldest)
+            && let Some(known) = self.l2[home].peek(oldest)
         {
             let written = *known;
             known.valid |= known.dirty;
@@ -657,6 +710,7 @@ fn pairs(sectors: u8) -> u8 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use gpu::suite::noise;
     use std::panic::Location;
 
     fn h200() -> (Constants, Memory) {
@@ -683,6 +737,45 @@ mod tests {
         let arrived = memory.read(1, 7, 0b0111, 1e6);
         assert_eq!((memory.traffic.l2_reads, arrived > 1e6), (12.0, true), "the one before is no longer on its way");
         assert_eq!(memory.traffic.dram_reads, 4.0, "memory reads pairs of sectors, once");
+    }
+
+    /// What the probe `partitions` counted on an H200, whose L2 is sixteen times as large: the share of the sectors read that comes
+    /// from memory.
+    #[test]
+    fn what_both_partitions_of_the_l2_read_is_in_both() {
+        let chip = Chip { l2_bytes: 60 << 16, ..Chip::load("h200").expect("is built in") };
+        let constants = Constants::of(&chip);
+        let from_memory = |sixteenths: u64, own: bool, stores: bool| {
+            let mut memory = Memory::new(&chip, constants);
+            let (lines, mut at) = (sixteenths << 9, 0.0);
+            let whole = |number| Line { number, bytes: [SECTOR as u8; 4] };
+            for i in 0..16 * lines {
+                let (sm, drawn) = ((noise(2 * i) as usize) % 128, noise(2 * i + 1) as u64);
+                let number = if own { sm as u64 * (lines / 128) + drawn % (lines / 128) } else { drawn % lines };
+                at += 1e4;
+                memory.read(sm / constants.sm_group, number, WHOLE, at);
+                if stores {
+                    memory.write(sm / constants.sm_group, &whole((1 << 33) + i), WHOLE, at);
+                }
+            }
+            memory.traffic.dram_reads / (64 * lines) as f64
+        };
+        for (mebibytes, own, stores, measured) in [
+            (24, false, false, 0.0626),
+            (32, false, false, 0.0931),
+            (40, false, false, 0.1892),
+            (64, false, false, 0.4329),
+            (40, true, false, 0.0629),
+            (48, true, false, 0.0696),
+            (64, true, false, 0.2870),
+            (8, false, true, 0.1194),
+            (16, false, true, 0.2925),
+            (32, false, true, 0.5446),
+        ] {
+            let predicted = from_memory(mebibytes, own, stores);
+            let error = predicted / measured - 1.0;
+            assert!(error.abs() < 0.1, "{mebibytes} MiB, own {own}, stores {stores}: {predicted:.4} for {measured}");
+        }
     }
 
     #[test]

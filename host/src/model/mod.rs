@@ -11,7 +11,8 @@
 //! others come and go, once they were touched again.
 //!
 //! The L2 serves up to four reads of the same sectors as one, if they come from neighbouring multiprocessors while the first
-//! is on its way.
+//! is on its way. It has partitions: a line of memory belongs to one, a multiprocessor reads and writes through the one that it
+//! is at, and what that gets from the other stays in both, but for sectors that were written in part.
 
 mod cache;
 pub mod chip;
