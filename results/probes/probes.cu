@@ -19,14 +19,14 @@ static void check(cudaError_t error, const char* what) {
 #define CHECK(call) check(call, #call)
 
 // The median of several launches in milliseconds, each after 256 MiB that are written to flush the L2.
-template <class Launch> static float median_ms(Launch launch) {
+template <class Launch> static float median_ms(Launch launch, int launches = 15) {
     static char* flush = nullptr;
     if (!flush) CHECK(cudaMalloc(&flush, 256 << 20));
     cudaEvent_t begin, end;
     CHECK(cudaEventCreate(&begin));
     CHECK(cudaEventCreate(&end));
     std::vector<float> samples;
-    for (int i = 0; i < 15; i++) {
+    for (int i = 0; i < launches; i++) {
         CHECK(cudaMemset(flush, i, 256 << 20));
         CHECK(cudaEventRecord(begin));
         launch();
@@ -287,16 +287,8 @@ static void partitions(char* buffer, size_t bytes, int sms) {
     for (Reads reads : {Reads::Anywhere, Reads::InItsPart, Reads::AnywhereAndStores}) {
         for (unsigned mebibytes : {8, 16, 24, 28, 32, 40, 48, 64}) {
             unsigned lines = mebibytes << 13, rounds = 16 * lines / (sms * 128);
-            CHECK(cudaMemset(buffer, 0, bytes / 2));
-            cudaEvent_t begin, end;
-            CHECK(cudaEventCreate(&begin));
-            CHECK(cudaEventCreate(&end));
-            CHECK(cudaEventRecord(begin));
-            random_lines<<<sms, 1024>>>(from, lines, reads, rounds, to, bytes / 2 / 128);
-            CHECK(cudaEventRecord(end));
-            CHECK(cudaEventSynchronize(end));
-            float ms;
-            CHECK(cudaEventElapsedTime(&ms, begin, end));
+            auto launch = [=] { random_lines<<<sms, 1024>>>(from, lines, reads, rounds, to, bytes / 2 / 128); };
+            float ms = median_ms(launch, 1);
             double read = 128.0 * 128 * sms * rounds;
             printf("partitions: every multiprocessor reads of %2u MiB %s: %.0f GB/s, %.0f sectors\n", mebibytes, how[int(reads)],
                    read / ms / 1e6, read / 32);

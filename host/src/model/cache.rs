@@ -111,7 +111,7 @@ mod tests {
         assert!(cache.peek(1).is_none() && cache.peek(0).is_some() && cache.peek(99).is_some());
     }
 
-    /// As on an H200: of 1536 lines that a warp read three times, 1024 are there after any number of others.
+    /// As on an H200: of 1536 lines that a warp read three times, 1024 are there after 8192 others.
     #[test]
     fn half_of_the_lines_stay_if_they_were_touched_again() {
         let (lines, read, others) = (2048, 1536, 1 << 14);

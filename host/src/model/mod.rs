@@ -12,7 +12,7 @@
 //!
 //! The L2 serves up to four reads of the same sectors as one, if they come from neighbouring multiprocessors while the first
 //! is on its way. It has partitions: a line of memory belongs to one, a multiprocessor reads and writes through the one that it
-//! is at, and what that gets from the other stays in both, but for sectors that were written in part.
+//! is at, and what that gets from the other stays in both; sectors that are written in part are taken not to.
 
 mod cache;
 pub mod chip;
@@ -66,7 +66,7 @@ pub struct Traffic {
     /// Passes of stores to global memory, and of additions, through the data of the L1.
     pub store_wavefronts: f64,
     /// Those among them that may go with the store that the warp has just made, to the same lines.
-    pub store_wavefronts_shared: f64,
+    pub store_wavefronts_together: f64,
     /// Bank conflicts of stores, additions and accesses to shared memory: passes beyond those that their bytes and the tags
     /// need.
     pub conflicts_of_others: f64,

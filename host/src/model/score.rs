@@ -170,7 +170,7 @@ impl Row {
             _ => all? - of_loads - traffic.conflicts_of_others,
         };
         let waited = |others: f64| (arbitration - others.max(0.0)).clamp(0.0, of_loads);
-        let [most, least] = [others, others + traffic.store_wavefronts_shared].map(waited);
+        let [most, least] = [others, others + traffic.store_wavefronts_together].map(waited);
         Some((data - most).max(tags?)..=(data - least).max(tags?))
     }
 
@@ -394,7 +394,7 @@ mod tests {
         );
         assert_eq!(passes([2.5e6, 1e6, 2.2e6, 0.5e6, 0.5e6, 0.5e6], alone), 2.2e6..=2.2e6, "the tags pass more often");
         assert_eq!(passes([2.5e6, 0.9e6, 1e6, 0.5e6, 0.7e6, 0.9e6], alone), 2e6..=2e6, "runs may differ");
-        let together = Traffic { store_wavefronts_shared: 0.25e6, ..alone };
+        let together = Traffic { store_wavefronts_together: 0.25e6, ..alone };
         assert_eq!(
             passes([2.5e6, 1e6, 1e6, 0.5e6, 0.5e6, 0.5e6], together),
             2e6..=2.25e6,
@@ -413,7 +413,7 @@ mod tests {
         let close = counted([2.2e6, 1e6, 1e6, 0.1e6, 0.1e6, 0.1e6], stores);
         assert!((close.errors_of_traffic()[0].expect("an error") + 0.1 / 2.1).abs() < 1e-9);
         let open =
-            counted([2.5e6, 1e6, 1e6, 0.5e6, 0.5e6, 0.5e6], Traffic { store_wavefronts_shared: 0.25e6, ..stores });
+            counted([2.5e6, 1e6, 1e6, 0.5e6, 0.5e6, 0.5e6], Traffic { store_wavefronts_together: 0.25e6, ..stores });
         assert_eq!(open.errors_of_traffic()[0], None);
         let score = Score::of(&[close, open]);
         assert_eq!((score.l1.map(|errors| (errors.count, errors.within)), score.l1_open), (Some((1, 1)), 1));

@@ -14,7 +14,7 @@ pub(super) struct Stores {
     requests: u64,
     wavefronts: u64,
     /// Wavefronts of stores to lines that the warp's last request stored to as well.
-    shared: u64,
+    together: u64,
     conflicts: u64,
     /// The last request of each warp of a block.
     last: Vec<Option<usize>>,
@@ -46,7 +46,7 @@ impl Stores {
             let last = last.filter(|last| trace.requests[*last].what == What::Store && request.what == What::Store);
             let with = last.map_or(&[][..], |last| trace.lines_of(last));
             if lines.iter().any(|line| with.iter().any(|other| other.number == line.number)) {
-                self.shared += wavefronts;
+                self.together += wavefronts;
             }
         }
     }
@@ -61,7 +61,7 @@ impl Stores {
         let each = times * stores as f64 / self.requests.max(1) as f64;
         Traffic {
             store_wavefronts: each * self.wavefronts as f64,
-            store_wavefronts_shared: each * self.shared as f64,
+            store_wavefronts_together: each * self.together as f64,
             conflicts_of_others: each * self.conflicts as f64 + times * of_shared as f64,
             ..traffic
         }
@@ -99,7 +99,7 @@ mod tests {
         let mut stores = Stores::default();
         stores.add(&trace);
         // Warp 1 goes on in a line that it has just stored to, and so does warp 0 after an addition, which it does not go with.
-        assert_eq!((stores.requests, stores.wavefronts, stores.shared), (8, 18, 3));
+        assert_eq!((stores.requests, stores.wavefronts, stores.together), (8, 18, 3));
         assert_eq!(stores.conflicts, 3 + 1);
         let traffic = stores.of_launch(Traffic { l2_reads: 1.0, ..Traffic::default() }, &[], 1.0);
         assert_eq!((traffic.store_wavefronts, traffic.l2_reads), (0.0, 1.0), "no site stores");
