@@ -45,15 +45,18 @@ impl<'a> Request<'a> {
         std::array::from_fn(|lane| self.address(lane))
     }
 
-    /// Each of `lanes`, which are active, and where it goes.
+    /// Tells `look` each of `lanes`, which are active, and where it goes.
     #[inline(always)]
-    pub(super) fn each(&self, lanes: u32) -> impl Iterator<Item = (usize, u64)> {
+    pub(super) fn each(&self, lanes: u32, mut look: impl FnMut(usize, u64)) {
+        if lanes == u32::MAX {
+            return (0..32).for_each(|lane| look(lane, self.address(lane)));
+        }
         let mut rest = lanes;
-        std::iter::from_fn(move || {
-            let lane = (rest != 0).then(|| rest.trailing_zeros() as usize)?;
+        while rest != 0 {
+            let lane = rest.trailing_zeros() as usize;
             rest &= rest - 1;
-            Some((lane, self.address(lane)))
-        })
+            look(lane, self.address(lane));
+        }
     }
 
     /// Where the first active lane goes.

@@ -18,9 +18,9 @@ pub(super) use filter::Shadow;
 pub(super) use history::{Race, Uninitialized};
 
 use super::Job;
-use super::memory::{Memory, PAGE, offset_of};
+use super::memory::{Memory, offset_of};
 use super::requests::Request;
-use filter::{Cells, GlobalWord, SharedShadow, SharedWord};
+use filter::{GlobalWord, Row, SharedShadow, SharedWord};
 use gpu::device::host::{Kernel, ParameterKind, Site, Space};
 use gpu::suite::{Before, Buffer, Plan};
 use history::History;
@@ -117,6 +117,7 @@ impl Sanitizer {
     /// of them met another one. What a thread did before was looked at before.
     pub(super) fn look_first(&mut self, job: &Job, request: &Request<'_>, lanes: u32, first: usize) {
         let suspicious = match request.site.space() {
+            _ if lanes == 0 => false,
             Space::Constant => false,
             Space::Shared => self.suspects_shared(request, lanes, first),
             Space::Global => self.suspects_global(job, request, lanes, first),
@@ -135,44 +136,31 @@ impl Sanitizer {
                 *word = SharedWord::new(order.now(thread));
             }
         }
-        let mut suspicious = false;
-        for (lane, place) in request.each(lanes) {
-            if !shadow.touch_plainly(place, width, operation, words[lane], order) {
-                suspicious |= shadow.touch(place, width, operation, words[lane], order);
-            }
-        }
-        suspicious
+        let mut row = Row::new();
+        request.each(lanes, |lane, place| row.push(place, words[lane]));
+        shadow.touch(&row, width, operation, order)
     }
 
     fn suspects_global(&mut self, job: &Job, request: &Request<'_>, lanes: u32, first: usize) -> bool {
         let (operation, width) = (request.site.operation(), request.site.width());
         let shadow_of = |address| job.shadows[Memory::number(address)].as_ref();
         let word = self.global_word.at(self.order.now(first));
-        let (mut number, mut cells) = (u64::MAX, Cells::NONE);
-        let (mut claims, mut suspicious) = (0, false);
-        let mut rest = lanes;
-        if let (u32::MAX, Some(step)) = (lanes, request.step) {
-            let [begin, end] = [0, 31].map(|lane| request.address(lane));
-            match shadow_of(begin).map(|shadow| shadow.cells(offset_of(begin))) {
-                Some(cells) => rest = cells.claim_row(begin % PAGE, step, width, operation, word, &mut claims),
-                // Evenly spaced, all of them go to a buffer that the kernel only reads.
-                None if Memory::number(begin) == Memory::number(end) => return false,
-                None => {}
-            }
+        // By one pointer, all go to one buffer.
+        if request.base.is_some() {
+            // One that the kernel only reads has no shadow.
+            let Some(shadow) = shadow_of(request.first()) else { return false };
+            let mut row = Row::new();
+            request.each(lanes, |lane, address| row.push(offset_of(address), word.of_lane(lane)));
+            return shadow.touch(&row, width, operation, &mut self.claims);
         }
-        for (lane, address) in request.each(rest) {
-            if number != address / PAGE {
-                number = address / PAGE;
-                cells = shadow_of(address).map_or(Cells::NONE, |shadow| shadow.cells(offset_of(address)));
+        let mut suspicious = false;
+        request.each(lanes, |lane, address| {
+            if let Some(shadow) = shadow_of(address) {
+                let mut row = Row::new();
+                row.push(offset_of(address), word.of_lane(lane));
+                suspicious |= shadow.touch(&row, width, operation, &mut self.claims);
             }
-            let now = word.of_lane(lane);
-            if !cells.touch_plainly(address % PAGE, width, operation, now, &mut claims)
-                && let Some(shadow) = shadow_of(address)
-            {
-                suspicious |= shadow.touch(offset_of(address), width, operation, now, &mut claims);
-            }
-        }
-        self.claims += claims;
+        });
         suspicious
     }
 

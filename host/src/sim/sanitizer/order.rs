@@ -43,8 +43,14 @@ impl Order {
         }
     }
 
+    /// The block's first interval.
     pub(super) fn first_interval(&self) -> u32 {
         self.first_interval
+    }
+
+    /// The interval it is in.
+    pub(super) fn interval(&self) -> u32 {
+        self.interval
     }
 
     /// The lanes in `mask` of the warp that begins at thread `first` have met: each knows what any of them knew, and that
