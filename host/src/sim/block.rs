@@ -103,10 +103,10 @@ impl Runner {
         match overflow::on_stack(guard, || coroutine.resume(())) {
             CoroutineResult::Yield(()) => {
                 let context = self.context();
-                let current = context.current();
+                let (current, stopped) = (context.current(), context.stopped);
                 let lane = &mut context.lanes[current];
                 match lane.state {
-                    State::Done => self.idle.push(stack),
+                    State::Done if !stopped => self.idle.push(stack),
                     _ => lane.stack = Some(stack),
                 }
             }
@@ -170,7 +170,7 @@ impl Runner {
             let context = self.context();
             let where_ = match context.lanes[other].state {
                 State::Block(at) | State::Warp { at, .. } => Some(at),
-                State::Fresh | State::Ready | State::Loop(_) | State::Done => None,
+                State::Ready | State::Loop(_) | State::Done => None,
             };
             let lane = other % 32;
             let (where_, detail) = match where_ {
@@ -231,7 +231,7 @@ impl Runner {
                 && match context.lanes[lane].state {
                     State::Warp { mask: other_mask, at: other, .. } => other_mask != mask || !is_same(other, at),
                     State::Done => false,
-                    State::Fresh | State::Ready | State::Loop(_) | State::Block(_) => true,
+                    State::Ready | State::Loop(_) | State::Block(_) => true,
                 }
         })
     }
@@ -281,17 +281,28 @@ impl Runner {
 
     /// Every thread has come to the block's barrier or has ended: lets them go on; false if all have ended.
     fn release_block(&mut self) -> bool {
+        let context = self.context();
+        let Some((at, threads)) = context.at_barrier.take() else {
+            context.end();
+            return false;
+        };
+        if threads < context.lanes.len() && self.diverges() {
+            return false;
+        }
+        let context = self.context();
+        context.pass_barrier(at);
+        !context.stopped
+    }
+
+    /// Whether a thread waits at a barrier while others wait elsewhere or have ended, which is a finding.
+    fn diverges(&mut self) -> bool {
         let kernel = self.job.kernel;
         let context = self.context();
         let here = |thread: usize| match context.lanes[thread].state {
             State::Block(at) => Some((thread, at)),
             _ => None,
         };
-        let waiting = if context.at_barrier { (0..context.lanes.len()).find_map(here) } else { None };
-        let Some((thread, at)) = waiting else {
-            context.end();
-            return false;
-        };
+        let Some((thread, at)) = (0..context.lanes.len()).find_map(here) else { return false };
         let elsewhere = (0..context.lanes.len()).find_map(|other| match context.lanes[other].state {
             State::Block(position) if is_same(position, at) => None,
             State::Block(position) => Some((other, Some(position))),
@@ -307,14 +318,8 @@ impl Runner {
             let other = position.map_or(end, Position::from);
             context.find(thread, Kind::DivergentBarrier, Some(at.into()), Some(other), detail);
             context.stopped = true;
-            return false;
         }
-        context.pass_barrier(at);
-        context.at_barrier = false;
-        for lane in &mut context.lanes {
-            lane.state = State::Ready;
-        }
-        !context.stopped
+        context.stopped
     }
 
     /// Drops the threads that will not run again.

@@ -29,8 +29,6 @@ use std::sync::atomic::Ordering::Relaxed;
 /// What a lane waits for.
 #[derive(Clone, Copy)]
 pub(super) enum State {
-    /// It has not begun.
-    Fresh,
     /// It has what it waited for.
     Ready,
     /// The block's barrier.
@@ -39,7 +37,7 @@ pub(super) enum State {
     Loop(u64),
     /// The lanes in a mask, perhaps to take the value of lane `source`.
     Warp { mask: u32, at: &'static Location<'static>, source: Option<u32> },
-    /// It has ended.
+    /// It has ended, or not begun: lanes begin in their order.
     Done,
 }
 
@@ -216,12 +214,10 @@ pub(super) struct Context {
     pub(super) yielder: *const Yielder<(), ()>,
     /// Where the running lane's stack ends.
     pub(super) stack_end: usize,
-    /// The thread that was selected last: from it, others went on.
-    selected: usize,
     /// Whether a lane of the running warp has come to rest anywhere but at the block's barrier.
     pub(super) rested: bool,
-    /// Whether a thread of the block has come to rest at its barrier.
-    pub(super) at_barrier: bool,
+    /// Where the first thread of the block has come to rest at its barrier, and how many have come to the same place.
+    pub(super) at_barrier: Option<(&'static Location<'static>, usize)>,
     /// Whether the block cannot go on.
     pub(super) stopped: bool,
 }
@@ -260,9 +256,8 @@ impl Context {
             findings: Vec::new(),
             yielder: ptr::null(),
             stack_end: 0,
-            selected: 0,
             rested: false,
-            at_barrier: false,
+            at_barrier: None,
             stopped: false,
             job,
         }));
@@ -299,11 +294,8 @@ impl Context {
         self.sanitizer.begin(turn);
         self.barriers = 0;
         self.phase = None;
-        self.at_barrier = false;
+        self.at_barrier = None;
         self.stopped = false;
-        for lane in &mut self.lanes {
-            (lane.state, lane.calls, lane.path) = (State::Fresh, 0, 0);
-        }
     }
 
     fn block_idx(&self) -> [u32; 3] {
@@ -314,12 +306,18 @@ impl Context {
         self.thread_idx[thread]
     }
 
-    /// The warp of these threads is the one that runs.
+    /// The warp of these threads is the one that runs: all begin, or go on from the barrier that the block has passed.
     pub(super) fn begin_warp(&mut self, threads: Range<usize>) {
         self.running.thread_idx = self.thread_idx[threads.clone()].as_ptr();
-        // All begin now, one after another on a stack, or all have begun.
-        let begins = matches!(self.lanes[threads.start].state, State::Fresh);
-        self.running.limit = if begins { threads.len() } else { 0 };
+        let lanes = self.lanes[threads.clone()].iter_mut();
+        if self.phase.is_none() {
+            // One after another on a stack.
+            self.running.limit = threads.len();
+            lanes.for_each(|lane| (lane.state, lane.calls, lane.path) = (State::Done, 0, 0));
+        } else {
+            self.running.limit = 0;
+            lanes.for_each(|lane| lane.state = State::Ready);
+        }
         self.requests.go_on(self.phase);
         self.warp = threads;
         self.rested = false;
@@ -338,10 +336,10 @@ impl Context {
     /// Makes the first lane of the running warp, from number `from` on, that has something to do the one that runs.
     pub(super) fn select(&mut self, from: usize) -> Option<&mut Lane> {
         let (start, running) = (self.warp.start, &mut self.running);
-        let is_ready = |number: &usize| matches!(self.lanes[start + number].state, State::Fresh | State::Ready);
+        let is_ready =
+            |number: &usize| *number < running.limit || matches!(self.lanes[start + number].state, State::Ready);
         let number = (from..self.warp.len()).find(is_ready)?;
         let lane = &mut self.lanes[start + number];
-        self.selected = start + number;
         self.pulse.lane.thread.store((start + number) as u64, Relaxed);
         running.begin(number);
         running.path = lane.path;
@@ -359,8 +357,6 @@ impl Context {
     #[inline(always)]
     pub(super) fn leave(&mut self, state: State) -> &mut Lane {
         let current = self.current();
-        // Those that went on as the next one have ended.
-        self.lanes[self.selected..current].iter_mut().for_each(|lane| lane.state = State::Done);
         let lane = &mut self.lanes[current];
         lane.state = state;
         lane
@@ -895,7 +891,10 @@ impl Simulator {
         self.step(Some(at), |block| {
             block.call()?;
             match state() {
-                State::Block(_) => block.at_barrier = true,
+                State::Block(at) => match block.at_barrier.get_or_insert((at, 0)) {
+                    (first, threads) if ptr::eq(*first, at) => *threads += 1,
+                    _ => {}
+                },
                 _ => block.rested = true,
             }
             let closed = if alone { block.close_alone() } else { block.requests.close(&mut block.running) };
