@@ -67,6 +67,9 @@ pub(super) struct Sanitizer {
     /// them has changed.
     shared_words: (Option<usize>, [SharedWord; 32]),
     shared_shadow: SharedShadow,
+    /// Room for the lanes of a request.
+    shared_row: Row<SharedWord>,
+    global_row: Row<GlobalWord>,
     shared: History,
     global: History,
 }
@@ -83,6 +86,8 @@ impl Sanitizer {
             claims: 0,
             shared_words: (None, [SharedWord::default(); 32]),
             shared_shadow: SharedShadow::new(),
+            shared_row: Row::new(),
+            global_row: Row::new(),
             shared,
             global,
         }
@@ -129,36 +134,37 @@ impl Sanitizer {
 
     fn suspects_shared(&mut self, request: &Request<'_>, lanes: u32, first: usize) -> bool {
         let (operation, width) = (request.site.operation(), request.site.width());
-        let Self { order, shared_shadow: shadow, shared_words: (begin, words), .. } = self;
+        let Self { order, shared_shadow: shadow, shared_words: (begin, words), shared_row: row, .. } = self;
         if *begin != Some(first) {
             *begin = Some(first);
             for (word, thread) in words.iter_mut().zip(first..order.threads()) {
                 *word = SharedWord::new(order.now(thread));
             }
         }
-        let mut row = Row::new();
+        row.clear();
         request.each(lanes, |lane, place| row.push(place, words[lane]));
-        shadow.touch(&row, width, operation, order)
+        shadow.touch(row, width, operation, order)
     }
 
     fn suspects_global(&mut self, job: &Job, request: &Request<'_>, lanes: u32, first: usize) -> bool {
         let (operation, width) = (request.site.operation(), request.site.width());
         let shadow_of = |address| job.shadows[Memory::number(address)].as_ref();
-        let word = self.global_word.at(self.order.now(first));
+        let Self { order, global_word, global_row: row, claims, .. } = self;
+        let word = global_word.at(order.now(first));
+        row.clear();
         // By one pointer, all go to one buffer.
         if request.base.is_some() {
             // One that the kernel only reads has no shadow.
             let Some(shadow) = shadow_of(request.first()) else { return false };
-            let mut row = Row::new();
             request.each(lanes, |lane, address| row.push(offset_of(address), word.of_lane(lane)));
-            return shadow.touch(&row, width, operation, &mut self.claims);
+            return shadow.touch(row, width, operation, claims);
         }
         let mut suspicious = false;
         request.each(lanes, |lane, address| {
             if let Some(shadow) = shadow_of(address) {
-                let mut row = Row::new();
                 row.push(offset_of(address), word.of_lane(lane));
-                suspicious |= shadow.touch(&row, width, operation, &mut self.claims);
+                suspicious |= shadow.touch(row, width, operation, claims);
+                row.clear();
             }
         });
         suspicious

@@ -24,6 +24,11 @@ impl<W: Copy + Default> Row<W> {
         Self { lanes: [(0, W::default()); 32], len: 0 }
     }
 
+    /// Nobody does anything.
+    pub(super) fn clear(&mut self) {
+        self.len = 0;
+    }
+
     #[inline(always)]
     pub(super) fn push(&mut self, place: u64, word: W) {
         self.lanes[self.len % 32] = (place, word);
