@@ -1,6 +1,7 @@
 // What the descriptions of chips leave open and `predict` needs: how fast blocks are launched, what stores and atomics cost
 // the L2, how latencies differ from place to place, how often a load passes an L1 that has its data, which lines stay there,
-// which reads the L2 serves as one, how much of it there is for lines that all read, and which warps and blocks go first.
+// which reads the L2 serves as one, how much of it there is for lines that all read, what of it stays dirty, and which warps and
+// blocks go first.
 //
 //     nvcc -O3 -arch=native -o probes probes.cu && ./probes > probes.txt
 
@@ -296,6 +297,33 @@ static void partitions(char* buffer, size_t bytes, int sms) {
     }
 }
 
+// ---- What stays dirty: every sector of so many MiB is stored to, as a whole, or 4 bytes of it in each round. What is written back
+// and what is read for that is for Nsight Compute to say (../README.md).
+
+__global__ void store_rounds(char* to, size_t sectors, int bytes, int rounds) {
+    size_t thread = blockIdx.x * size_t(blockDim.x) + threadIdx.x, threads = gridDim.x * size_t(blockDim.x);
+    for (int round = 0; round < rounds; round++) {
+        if (bytes == 4) {
+            for (size_t i = thread; i < sectors; i += threads) *reinterpret_cast<int*>(to + 32 * i + 4 * round) = round;
+        } else {
+            for (size_t i = thread; i < 2 * sectors; i += threads) reinterpret_cast<int4*>(to)[i] = make_int4(round, 0, 0, 0);
+        }
+    }
+}
+
+static void write_backs(char* buffer, int sms) {
+    for (int bytes : {4, 32}) {
+        for (int rounds : {1, 2, 4}) {
+            for (unsigned mebibytes : {8, 16, 24, 28, 32, 40, 48, 64, 256}) {
+                size_t sectors = size_t(mebibytes) << 15;
+                float ms = median_ms([=] { store_rounds<<<2 * sms, 1024>>>(buffer, sectors, bytes, rounds); }, 1);
+                printf("write-backs: %2d bytes of each sector of %3u MiB, %d times: %zu sectors, %.1f us\n", bytes, mebibytes, rounds,
+                       sectors, 1e3 * ms);
+            }
+        }
+    }
+}
+
 // ---- The order of blocks: a warp a column of a square, its lanes in 32 lines each time, so that all wait for the load/store
 // unit. Each block's first warp says when it begins, when it has made a sixteenth of its loads, and when it ends.
 
@@ -363,6 +391,7 @@ int main() {
     stay(buffer);
     together(buffer, sms);
     partitions(buffer, bytes, sms);
+    write_backs(buffer, sms);
     order(buffer);
     ages(buffer, 16384);
 }

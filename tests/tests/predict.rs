@@ -159,7 +159,7 @@ fn a_recorded_prediction_is_what_is_predicted_today() {
 /// How good the committed predictions are: worse is a step back. Nothing was fitted to the H100.
 #[test]
 fn recorded_predictions_are_as_good_as_they_are_said_to_be() {
-    for (gpu, far_off) in [("nvidia-h200", 3), ("nvidia-h100", 4)] {
+    for (gpu, far_off) in [("nvidia-h200", 4), ("nvidia-h100", 5)] {
         let file = root().join("results").join(gpu).join("predicted.json");
         let score = Score::of(&read(&std::fs::read_to_string(file).expect("predictions")).1);
         let [fitted, others] = [score.fitted, score.others].map(|errors| errors.expect("times were measured"));
@@ -171,7 +171,7 @@ fn recorded_predictions_are_as_good_as_they_are_said_to_be() {
         assert!(l1.count > 180 && l1.count - l1.within <= 2 && score.l1_open <= 1, "{gpu}: {score}");
         let below = [score.l2, score.dram].map(|errors| errors.expect("some launches are large"));
         assert!(
-            below.iter().all(|errors| errors.median < 0.01 && 100 * errors.within >= 88 * errors.count),
+            below.iter().all(|errors| errors.median < 0.01 && 100 * errors.within >= 92 * errors.count),
             "{gpu}: {score}"
         );
     }

@@ -2,6 +2,9 @@
 
 use crate::sim::coalesce::LINE;
 
+/// Lines that lie together.
+pub(super) const NEIGHBOURS: u64 = 32;
+
 /// Ways of a set.
 pub(super) const WAYS: usize = 16;
 
@@ -18,13 +21,24 @@ pub(super) struct Line {
     pub(super) valid: u8,
     /// The sectors that memory does not have yet.
     pub(super) dirty: u8,
+    /// Whether it is counted among the dirty lines.
+    pub(super) counted: bool,
     /// Bytes written of each sector.
     pub(super) written: [u8; 4],
+}
+
+impl Line {
+    /// Whether sectors were written of which some bytes are not here.
+    pub(super) fn is_known_in_part(&self) -> bool {
+        self.dirty & !self.valid != 0
+    }
 }
 
 /// A set-associative cache. The last line of a set goes for another.
 #[derive(Debug)]
 pub(super) struct Cache {
+    /// Of so many blocks of neighbouring lines one is its own.
+    partitions: u64,
     /// Lines of a set that may stay for having been touched again.
     staying: usize,
     /// How many do in each set.
@@ -39,21 +53,28 @@ pub(super) struct Cache {
 /// An odd number with its bits all over: the golden ratio in 64 bits.
 const SPREAD: u64 = 0x9E37_79B9_7F4A_7C15;
 
+/// A number whose bits say nothing of those of the next one.
+pub(super) fn mixed(number: u64) -> u64 {
+    let spread = |number: u64, shift: u32| (number ^ number >> shift).wrapping_mul(SPREAD);
+    spread(spread(number.wrapping_mul(SPREAD), 32), 29)
+}
+
 impl Cache {
-    /// An empty cache of so many bytes. So many lines of each set stay while others come and go, once they were touched again.
-    pub(super) fn new(bytes: u64, staying: usize) -> Self {
+    /// An empty cache of so many bytes, one of so many partitions. So many lines of each set stay while others come and go, once
+    /// they were touched again.
+    pub(super) fn new(bytes: u64, partitions: u64, staying: usize) -> Self {
         let sets = (bytes / LINE / WAYS as u64).max(1) as usize;
         let (tags, places) = (vec![[0; WAYS]; sets], vec![std::array::from_fn(|way| way as u8); sets]);
-        Self { staying, again: vec![0; sets], tags, places, lines: vec![Line::default(); sets * WAYS] }
+        Self { partitions, staying, again: vec![0; sets], tags, places, lines: vec![Line::default(); sets * WAYS] }
     }
 
-    /// Lines that follow one another go to one set after another, as many as there are sets; where the first of them goes is as if
-    /// at random.
+    /// Lines that follow one another, but for those of other partitions, go to one set after another, as many as there are sets;
+    /// where the first of them goes is as if at random.
     fn set(&self, number: u64) -> usize {
         let sets = self.tags.len() as u64;
+        let number = number / (self.partitions * NEIGHBOURS) * NEIGHBOURS + number % NEIGHBOURS;
         let (turn, place) = (number / sets, number % sets);
-        let begin =
-            (u128::from((turn ^ turn.wrapping_mul(SPREAD) >> 29).wrapping_mul(SPREAD)) * u128::from(sets)) >> 64;
+        let begin = (u128::from(mixed(turn)) * u128::from(sets)) >> 64;
         let set = place + begin as u64;
         (if set < sets { set } else { set - sets }) as usize
     }
@@ -63,6 +84,16 @@ impl Cache {
         let set = self.set(number);
         let way = self.tags[set].iter().position(|other| *other == tag(number))?;
         Some(&mut self.lines[set * WAYS + usize::from(self.places[set][way])])
+    }
+
+    /// The number of the line touched longest ago among those of the set of `number` that are `such`, if these are more than
+    /// `most`.
+    pub(super) fn beyond(&self, number: u64, most: usize, such: impl Fn(&Line) -> bool) -> Option<u64> {
+        let set = self.set(number);
+        let ways = (0..WAYS).filter(|way| self.tags[set][*way] != 0);
+        let lines = ways.map(|way| &self.lines[set * WAYS + usize::from(self.places[set][way])]);
+        let mut such = lines.filter(|line| such(line));
+        such.nth(most).map(|beyond| such.last().unwrap_or(beyond).number)
     }
 
     /// The line; if it was not here, an empty one, and what had to go for it.
@@ -100,7 +131,7 @@ mod tests {
 
     #[test]
     fn the_line_touched_longest_ago_goes() {
-        let mut cache = Cache::new(LINE * WAYS as u64, 0);
+        let mut cache = Cache::new(LINE * WAYS as u64, 1, 0);
         for number in 0..WAYS as u64 {
             let (line, gone) = cache.touch(number);
             assert!(gone.is_none() && line.valid == 0);
@@ -111,12 +142,23 @@ mod tests {
         assert!(cache.peek(1).is_none() && cache.peek(0).is_some() && cache.peek(99).is_some());
     }
 
+    #[test]
+    fn of_too_many_lines_the_one_touched_longest_ago_is_named() {
+        let mut cache = Cache::new(LINE * WAYS as u64, 1, 0);
+        for number in 1..=6 {
+            cache.touch(number).0.dirty = (number % 2) as u8;
+        }
+        cache.touch(1);
+        let dirty = |line: &Line| line.dirty != 0;
+        assert_eq!([1, 2, 3].map(|most| cache.beyond(9, most, dirty)), [Some(3), Some(3), None]);
+    }
+
     /// As on an H200: of 1536 lines that a warp read three times, 1024 are there after 8192 others.
     #[test]
     fn half_of_the_lines_stay_if_they_were_touched_again() {
         let (lines, read, others) = (2048, 1536, 1 << 14);
         let left = |staying, rounds| {
-            let mut cache = Cache::new(lines * LINE, staying);
+            let mut cache = Cache::new(lines * LINE, 1, staying);
             for number in (0..rounds).flat_map(|_| 0..read).chain(lines..lines + others) {
                 cache.touch(number);
             }
@@ -130,7 +172,7 @@ mod tests {
     #[test]
     fn a_line_of_each_of_many_buffers_and_strides_finds_room() {
         for stride in [1, 32, 1 << 10, 1 << 33] {
-            let mut cache = Cache::new(1 << 20, 0);
+            let mut cache = Cache::new(1 << 20, 1, 0);
             let lines = (1 << 20) / LINE / 4;
             for i in 0..lines {
                 cache.touch(i * stride);

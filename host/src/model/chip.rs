@@ -213,8 +213,7 @@ pub(super) struct Constants {
     pub(super) used_after: f64,
     /// Cycles a pass of constant memory.
     pub(super) constant_pass: f64,
-    /// Lines that lie together, and the share by which latencies differ from place to place, up and down.
-    pub(super) neighbours: u64,
+    /// The share by which latencies differ from place to place, up and down.
     pub(super) spread: f64,
     /// The share of lines that memory needs more time for, and how many cycles more.
     pub(super) late_share: f64,
@@ -271,7 +270,6 @@ impl Constants {
             instruction: 2.5,
             used_after: 0.5,
             constant_pass: 2.0,
-            neighbours: 32,
             spread: 0.15,
             late_share,
             late,
@@ -287,7 +285,7 @@ impl Constants {
             l2_store: 2.06 * sector / chip.l2_bytes_per_cycle,
             l2_partial: 2.56 * sector / chip.l2_bytes_per_cycle,
             addition: 3.5,
-            dirty_lines: (chip.l2_bytes / 4 / LINE) as usize,
+            dirty_lines: (0.43 * chip.l2_bytes as f64) as usize / LINE as usize,
             dram_sector,
             dram_least: 2.6,
             dram_elsewhere: 1.3 * dram_sector,

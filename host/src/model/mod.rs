@@ -12,7 +12,8 @@
 //!
 //! The L2 serves up to four reads of the same sectors as one, if they come from neighbouring multiprocessors while the first
 //! is on its way. It has partitions: a line of memory belongs to one, a multiprocessor reads and writes through the one that it
-//! is at, and what that gets from the other stays in both; sectors that are written in part are taken not to.
+//! is at, and what that gets from the other stays in both; sectors that are written in part are taken not to. Lines with such
+//! sectors find little room: beyond that they are read and written back. Of other lines no more than 43 % of the L2 stay dirty.
 
 mod cache;
 pub mod chip;
@@ -29,7 +30,7 @@ use crate::ptx::Ptx;
 use crate::sim::trace::{Observer, Trace};
 use crate::sim::{self, Options};
 use gpu::device::host::Space;
-use gpu::suite::Operation;
+use gpu::suite::{Buffer, Operation};
 use instructions::Instructions;
 use machine::{Machine, Mark};
 use serde::{Deserialize, Serialize};
@@ -219,7 +220,10 @@ pub fn predict(run: &Run, chip: &Chip, effort: Effort) -> Result<Prediction, Str
     let mut machine = Machine::new(chip, instructions, blocks_per_sm, l1_bytes, budget);
     let in_part = total > budget / lines;
     if in_part {
-        machine.soil_l2();
+        let bytes = |buffer: &Buffer| buffer.bytes() as f64;
+        let stored: f64 = run.plan.buffers.iter().filter(|buffer| buffer.after.is_some()).map(bytes).sum();
+        let touched: f64 = run.plan.buffers.iter().map(bytes).sum();
+        machine.fill_l2(chip, stored / touched.max(1.0));
     }
     let watching = Arc::new(Watching {
         machine: Mutex::new((machine, Stores::default())),
