@@ -99,9 +99,9 @@ impl Shadow {
     ) -> bool {
         let (cells, mut suspicious) = cells(width, self.shift);
         let mut claimed = 0;
-        for cell in 0..cells {
-            for &(place, now) in row.lanes() {
-                let touched = self.cells[(place >> self.shift) as usize + cell].touch(operation, now, initialized);
+        for &(place, now) in row.lanes() {
+            for cell in &self.cells[(place >> self.shift) as usize..][..cells] {
+                let touched = cell.touch(operation, now, initialized);
                 claimed += u64::from(touched.claimed);
                 suspicious |= touched.suspicious;
             }
