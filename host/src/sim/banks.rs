@@ -9,6 +9,9 @@ use super::pattern::even_step;
 /// Banks, and words a wavefront.
 pub const BANKS: usize = 32;
 
+/// Bytes that a bank serves at a time.
+pub const WIDTH: u64 = 4;
+
 /// Whether lanes of 4-byte words all go to different banks: the common case, one wavefront.
 fn distinct_banks(addresses: &[u64; 32], mask: u32) -> bool {
     let mut banks = 0u32;
@@ -174,6 +177,19 @@ mod tests {
         for stride in 1..=64u64 {
             let gcd = 1 << stride.trailing_zeros().min(5);
             assert_eq!(of(4, all, |lane| stride * lane), (gcd, 1), "stride {stride}");
+        }
+    }
+
+    /// What a request costs is not counted again where it begins elsewhere.
+    #[test]
+    fn a_request_that_begins_some_words_further_on_takes_as_many_wavefronts() {
+        for (width, case) in [1, 2, 4, 8, 16].into_iter().flat_map(|width| (0..200).map(move |case| (width, case))) {
+            let random = |number: u64| u64::from(gpu::suite::noise(1000 * case + number).to_bits() >> 3);
+            let mask = if case % 2 == 0 { u32::MAX } else { random(0) as u32 };
+            let addresses: [u64; 32] =
+                std::array::from_fn(|lane| width * (random(lane as u64 + 1) % [4, 40, 400][case as usize % 3]));
+            let moved = addresses.map(|address| address + (random(40) * WIDTH).next_multiple_of(width));
+            assert_eq!(wavefronts(&addresses, mask, width), wavefronts(&moved, mask, width), "{addresses:?} {mask:#x}");
         }
     }
 

@@ -88,7 +88,7 @@ struct Recent {
 }
 
 /// What decides the counts of a request of all lanes that are evenly spaced, and where it belongs to: its site, the pointer
-/// that it came by, the bytes from lane to lane, and where in a line it begins.
+/// that it came by, the bytes from lane to lane, and where in a line it begins, or in a bank.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Shape {
     site: Site,
@@ -101,7 +101,8 @@ impl Shape {
     #[inline(always)]
     fn of(request: &Request<'_>) -> Option<Self> {
         let Request { site, step: Some(step), base: Some(base), .. } = *request else { return None };
-        Some(Self { site, base, step, offset: request.first() % coalesce::LINE })
+        let unit = if site.space() == Space::Global { coalesce::LINE } else { banks::WIDTH };
+        Some(Self { site, base, step, offset: request.first() % unit })
     }
 }
 

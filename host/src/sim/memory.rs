@@ -3,13 +3,13 @@
 //! An address is a buffer and an offset in it, so that an index far outside cannot land in another buffer unseen, and a
 //! report is the same bytes on every run. Blocks run on several threads: every access is a relaxed atomic of its width.
 
+use super::pages::{PAGE, Pages};
 use super::spare;
 use gpu::device::host;
 use gpu::suite::{Before, Buffer, POISON, Plan};
 use std::ops::Range;
 use std::ptr;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Acquire, Ordering::Relaxed, Ordering::Release};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 /// Bits of an address that hold the offset; the rest holds the buffer's number, from 1. Buffers are smaller, so that no
 /// index leads from one to the next.
@@ -17,9 +17,6 @@ pub(super) const OFFSET_BITS: u32 = 45;
 
 /// The limit of offsets that pointers have, of buffers and of indices.
 pub(super) const LIMIT: u64 = 1 << 40;
-
-/// Bytes of a page.
-pub(super) const PAGE: u64 = 1 << 16;
 
 /// The address of element `index` of `width` bytes from `base` on, or none if no buffer is as large.
 #[inline(always)]
@@ -36,39 +33,29 @@ pub(super) fn offset_of(address: u64) -> u64 {
 /// The buffers of a plan.
 pub(super) struct Memory {
     plan: Arc<Plan>,
-    buffers: Vec<Pages>,
+    buffers: Vec<Bytes>,
 }
 
 /// A buffer's size, its bytes, and which pages of them are filled.
-struct Pages {
-    bytes: u64,
+struct Bytes {
+    count: u64,
     words: *mut u64,
     len: usize,
-    filled: Box<[OnceLock<()>]>,
-    /// Which pages a worker has set out to fill, and how many nobody has filled yet.
-    claimed: Box<[AtomicBool]>,
-    missing: AtomicUsize,
+    filled: Pages,
 }
 
 // SAFETY: a page is written by who fills it, before anybody else gets to know where it is; from then on it is only accessed
 // atomically.
-unsafe impl Send for Pages {}
+unsafe impl Send for Bytes {}
 // SAFETY: likewise.
-unsafe impl Sync for Pages {}
+unsafe impl Sync for Bytes {}
 
-impl Pages {
-    fn new(bytes: u64) -> Self {
-        let pages = 0..bytes.div_ceil(PAGE) as usize;
+impl Bytes {
+    fn new(count: u64) -> Self {
         // Whole 16-byte cells.
-        let len = 2 * bytes.div_ceil(16) as usize;
-        Self {
-            bytes,
-            words: Box::into_raw(spare::take(len)).cast(),
-            len,
-            filled: pages.clone().map(|_| OnceLock::new()).collect(),
-            claimed: pages.clone().map(|_| AtomicBool::new(false)).collect(),
-            missing: AtomicUsize::new(pages.len()),
-        }
+        let len = 2 * count.div_ceil(16) as usize;
+        let words = Box::into_raw(spare::take(len)).cast();
+        Self { count, words, len, filled: Pages::new(count.div_ceil(PAGE) as usize) }
     }
 
     fn cell(&self, offset: u64) -> *mut u8 {
@@ -76,7 +63,7 @@ impl Pages {
     }
 }
 
-impl Drop for Pages {
+impl Drop for Bytes {
     fn drop(&mut self) {
         // SAFETY: made by `Box::into_raw` of as many words.
         let words = unsafe { Box::from_raw(ptr::slice_from_raw_parts_mut(self.words, self.len)) };
@@ -86,7 +73,7 @@ impl Drop for Pages {
 
 impl Memory {
     pub(super) fn new(plan: Arc<Plan>) -> Self {
-        Self { buffers: plan.buffers.iter().map(|buffer| Pages::new(buffer.bytes())).collect(), plan }
+        Self { buffers: plan.buffers.iter().map(|buffer| Bytes::new(buffer.bytes())).collect(), plan }
     }
 
     /// The address of a buffer's first element, aligned to 256 bytes and more.
@@ -119,47 +106,30 @@ impl Memory {
         }
         let (number, offset) = (Self::number(address), offset_of(address));
         let page = (offset / PAGE) as usize;
-        if self.buffers[number].filled[page].get().is_none() {
-            self.first_touch(number, page);
-        }
+        self.buffers[number].filled.reach(page, |page| self.fill(number, page));
         Some(Element { address, cell: self.buffers[number].cell(offset) })
     }
 
-    /// A page that nobody had touched. Who finds another worker filling it fills the next one meanwhile: blocks that run at
-    /// the same time mostly lie side by side.
-    #[cold]
-    fn first_touch(&self, number: usize, page: usize) {
-        let claim =
-            |page: usize| self.buffers[number].claimed.get(page).is_some_and(|claimed| !claimed.swap(true, Relaxed));
-        if !claim(page) && claim(page + 1) {
-            self.fill(number, page + 1);
-        }
-        self.fill(number, page);
-    }
-
-    /// Fills a page as it stands before the kernel runs, unless it is filled.
+    /// Fills a page as it stands before the kernel runs.
     fn fill(&self, number: usize, page: usize) {
-        let (buffer, pages) = (&self.plan.buffers[number], &self.buffers[number]);
-        let words = page * PAGE as usize / 8..((page + 1) * PAGE as usize / 8).min(pages.len);
-        pages.filled[page].get_or_init(|| {
-            // SAFETY: the words belong to the buffer, and nobody else refers to them before they are filled.
-            let words = unsafe { std::slice::from_raw_parts_mut(pages.words.add(words.start), words.len()) };
-            fill(buffer, page as u64, words);
-            pages.missing.fetch_sub(1, Release);
-        });
+        let (buffer, bytes) = (&self.plan.buffers[number], &self.buffers[number]);
+        let words = page * PAGE as usize / 8..((page + 1) * PAGE as usize / 8).min(bytes.len);
+        // SAFETY: the words belong to the buffer, and nobody else refers to them before they are filled.
+        let words = unsafe { std::slice::from_raw_parts_mut(bytes.words.add(words.start), words.len()) };
+        fill(buffer, page as u64, words);
     }
 
     /// The bytes of a filled buffer around a resolved address, as offsets: all of them in the end, and at least its page.
     fn filled_around(&self, address: u64) -> Range<u64> {
-        let pages = &self.buffers[Self::number(address)];
-        if pages.missing.load(Acquire) == 0 {
-            return 0..pages.bytes;
+        let bytes = &self.buffers[Self::number(address)];
+        if bytes.filled.are_ready() {
+            return 0..bytes.count;
         }
         let page = (offset_of(address) / PAGE) as usize;
-        let filled = |page: &usize| pages.filled.get(*page).is_some_and(|filled| filled.get().is_some());
+        let filled = |page: &usize| bytes.filled.is_ready(*page);
         let first = (page.saturating_sub(AROUND)..page).rev().take_while(filled).last().unwrap_or(page);
         let last = (page + 1..=page + AROUND).take_while(filled).last().unwrap_or(page);
-        first as u64 * PAGE..((last as u64 + 1) * PAGE).min(pages.bytes)
+        first as u64 * PAGE..((last as u64 + 1) * PAGE).min(bytes.count)
     }
 
     /// Has `expected`, an access of `width` bytes by an aligned pointer into the buffer of a resolved address, find what is
@@ -176,7 +146,7 @@ impl Memory {
 
     /// Whether `width` bytes at `address` lie in a buffer.
     pub(super) fn contains(&self, address: u64, width: u64) -> bool {
-        self.buffer_of(address).is_some_and(|number| offset_of(address) + width <= self.buffers[number].bytes)
+        self.buffer_of(address).is_some_and(|number| offset_of(address) + width <= self.buffers[number].count)
     }
 
     /// The bits of element `i` of a buffer.

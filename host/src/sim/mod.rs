@@ -2,9 +2,9 @@
 //!
 //! One concern a file: `block` schedules the threads of a block, `stack` and `overflow` keep and watch their stacks, `lane` is
 //! the machine that a thread's calls go to, `requests` puts the accesses of a warp together, [`coalesce`], [`banks`] and
-//! [`arch`] say what a request costs, `memory` and `shared` hold the data, `spare` keeps what held it for the next simulation,
-//! and `sanitizer` remembers who touched it; `pattern` and `sample` say how addresses move from lane to lane, and [`trace`]
-//! hands on what blocks ask for, where that is asked for.
+//! [`arch`] say what a request costs, `memory` and `shared` hold the data, `pages` makes it ready as it is touched, `spare`
+//! keeps what held it for the next simulation, and `sanitizer` remembers who touched it; `pattern` and `sample` say how
+//! addresses move from lane to lane, and [`trace`] hands on what blocks ask for, where that is asked for.
 //! Blocks run in parallel; counts are sums, and what depends on the order of blocks (atomic additions, traces) waits for its
 //! turn, so the results are the same on any number of threads.
 
@@ -16,6 +16,7 @@ mod finding;
 mod lane;
 mod memory;
 mod overflow;
+mod pages;
 mod pattern;
 mod requests;
 mod sample;

@@ -58,10 +58,23 @@ impl SharedMemory {
     }
 
     /// The address of the static array `name`, placed at the first call.
+    #[inline(always)]
     pub(super) fn array(&mut self, name: &'static str, bytes: usize) -> Result<u32, String> {
-        let is_same = |array: &Array| std::ptr::eq(array.name, name) || array.name == name;
-        if let Some(number) = self.arrays.iter().position(is_same) {
-            return Ok((number as u32) << OFFSET_BITS);
+        match self.arrays.iter().position(|array| std::ptr::eq(array.name, name)) {
+            Some(number) => Ok(Self::address(number)),
+            None => self.place_array(name, bytes),
+        }
+    }
+
+    fn address(number: usize) -> u32 {
+        (number as u32) << OFFSET_BITS
+    }
+
+    /// The same if nobody has called it by this very name, which may stand in the program twice.
+    #[cold]
+    fn place_array(&mut self, name: &'static str, bytes: usize) -> Result<u32, String> {
+        if let Some(number) = self.arrays.iter().position(|array| array.name == name) {
+            return Ok(Self::address(number));
         }
         let offset = self.static_bytes.next_multiple_of(16);
         let end =
@@ -73,7 +86,7 @@ impl SharedMemory {
         };
         self.arrays.push(Array { name, offset, bytes: end - offset });
         self.static_bytes = end;
-        Ok((self.arrays.len() as u32 - 1) << OFFSET_BITS)
+        Ok(Self::address(self.arrays.len() - 1))
     }
 
     /// The array that an address names, and the offset in it.

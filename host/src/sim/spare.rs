@@ -1,6 +1,6 @@
 //! Memory of simulations that have ended, for those to come: to get it from the system anew takes longer than to fill it.
 
-use super::memory::PAGE;
+use super::pages::PAGE;
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard};
 

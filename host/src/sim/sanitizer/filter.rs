@@ -2,11 +2,10 @@
 //! where several threads share a word, in accesses narrower than a cell, and of lanes of a warp that share global memory.
 
 use super::order::{Moment, Order};
-use crate::sim::memory::PAGE;
+use crate::sim::pages::{PAGE, Pages};
 use crate::sim::spare;
 use gpu::suite::{Before, Buffer, Operation};
 use rayon::prelude::*;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// Bits of a thread's number, and of what stands in its place for several.
@@ -55,7 +54,7 @@ pub(in crate::sim) struct Shadow {
     initialized: bool,
     cells: Box<[GlobalCell]>,
     /// Which pages of the cells are blank, or have been.
-    pages: Box<[OnceLock<()>]>,
+    pages: Pages,
 }
 
 /// Cells of a page.
@@ -70,7 +69,7 @@ impl Shadow {
         let words = Box::into_raw(spare::take(buffer.len as usize));
         // SAFETY: a cell is a word.
         let cells = unsafe { Box::from_raw(words as *mut [GlobalCell]) };
-        let pages = cells.chunks(CELLS).map(|_| OnceLock::new()).collect();
+        let pages = Pages::new(cells.len().div_ceil(CELLS));
         let initialized = !matches!(buffer.before, Before::Poison);
         Self { shift: buffer.element.size().trailing_zeros(), initialized, cells, pages }
     }
@@ -114,11 +113,7 @@ impl Shadow {
     #[inline(always)]
     fn reach(&self, row: &Row<GlobalWord>) {
         let page = |place: u64| (place >> self.shift) as usize / CELLS;
-        let reach = |number: usize| {
-            if self.pages[number].get().is_none() {
-                self.blank(number);
-            }
-        };
+        let reach = |number| self.pages.reach(number, |number| self.blank(number));
         let [(first, _), ..] = row.lanes;
         let differ = row.lanes().iter().fold(0, |differ, (place, _)| differ | (place ^ first));
         match page(differ) {
@@ -127,20 +122,16 @@ impl Shadow {
         }
     }
 
-    /// Has nobody have touched page `number`, unless that was done.
-    #[cold]
+    /// Has nobody have touched page `number`.
     fn blank(&self, number: usize) {
-        let cells = self.cells[number * CELLS..].iter().take(CELLS);
-        self.pages[number].get_or_init(|| cells.for_each(|cell| cell.0.store(0, Relaxed)));
+        self.cells[number * CELLS..].iter().take(CELLS).for_each(|cell| cell.0.store(0, Relaxed));
     }
 
     /// How many cells somebody has touched. If workers have claimed more, two have claimed the same one at the same time.
     pub(in crate::sim) fn touched(&self) -> u64 {
-        let touched = |(page, cells): (&OnceLock<()>, &[GlobalCell])| match page.get() {
-            Some(()) => cells.iter().filter(|cell| cell.0.load(Relaxed) != 0).count() as u64,
-            None => 0,
-        };
-        self.pages.par_iter().zip(self.cells.par_chunks(CELLS)).map(touched).sum()
+        let touched = |cells: &[GlobalCell]| cells.iter().filter(|cell| cell.0.load(Relaxed) != 0).count() as u64;
+        let pages = self.cells.par_chunks(CELLS).enumerate();
+        pages.filter(|(page, _)| self.pages.is_ready(*page)).map(|(_, cells)| touched(cells)).sum()
     }
 }
 
