@@ -156,10 +156,10 @@ fn a_recorded_prediction_is_what_is_predicted_today() {
     }
 }
 
-/// How good the committed predictions are: worse is a step back. Nothing was fitted to the H100.
+/// How good the committed predictions are: worse is a step back. But for two constants of stores nothing was fitted to the H100.
 #[test]
 fn recorded_predictions_are_as_good_as_they_are_said_to_be() {
-    for (gpu, far_off) in [("nvidia-h200", 4), ("nvidia-h100", 5)] {
+    for (gpu, far_off) in [("nvidia-h200", 0), ("nvidia-h100", 1)] {
         let file = root().join("results").join(gpu).join("predicted.json");
         let score = Score::of(&read(&std::fs::read_to_string(file).expect("predictions")).1);
         let [fitted, others] = [score.fitted, score.others].map(|errors| errors.expect("times were measured"));

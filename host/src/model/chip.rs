@@ -237,6 +237,8 @@ pub(super) struct Constants {
     /// Cycles that a store to a line takes of the L2 at least, and those more for each sector of which it writes a part.
     pub(super) l2_store: f64,
     pub(super) l2_partial: f64,
+    /// Cycles of the L2 to complete a sector that was written in part with what memory has of it.
+    pub(super) l2_completion: f64,
     /// Cycles from one addition to a line to the next.
     pub(super) addition: f64,
     /// Lines that may be dirty at a time.
@@ -284,6 +286,7 @@ impl Constants {
             l2_sectors: 0.75 * chip.l2_bytes_per_cycle / sector,
             l2_store: 2.06 * sector / chip.l2_bytes_per_cycle,
             l2_partial: 2.56 * sector / chip.l2_bytes_per_cycle,
+            l2_completion: 5.0 * dram_sector,
             addition: 3.5,
             dirty_lines: (0.43 * chip.l2_bytes as f64) as usize / LINE as usize,
             dram_sector,

@@ -41,11 +41,14 @@ fn key(time: f64) -> u64 {
 pub(super) struct Mark {
     /// Blocks that had begun, or requests made.
     pub(super) done: u64,
-    /// Loads of global memory made.
+    /// Loads of global memory made, and stores and additions.
     pub(super) loads: u64,
+    pub(super) stores: u64,
     /// When, in cycles.
     pub(super) at: f64,
     pub(super) traffic: Traffic,
+    /// Sectors read from memory that were written in part: some of those of the traffic.
+    pub(super) completed: f64,
     pub(super) busy: Busy,
 }
 
@@ -70,9 +73,10 @@ pub(super) struct Machine {
     replayed: u64,
     begun: u64,
     ended: f64,
-    /// Requests made, and the loads of global memory among them.
+    /// Requests made, and the loads of global memory, and the stores and additions, among them.
     pub(super) made: u64,
     loads: u64,
+    stores: u64,
     /// One for each wave of blocks, when the last of it began.
     pub(super) waves: Vec<Mark>,
     /// One for every so many requests.
@@ -87,6 +91,9 @@ const WHOLE: u8 = 0b1111;
 
 /// Cycles of work that a load/store unit takes in advance.
 const LSU_QUEUE: f64 = 256.0;
+
+/// Cycles of work that the L2 takes in advance, fitted to embeddings: with fewer, warps stay closer together than an H200's do.
+const L2_QUEUE: f64 = 10_000.0;
 
 /// Lines of a store that wait for the warp's next one, to the same lines.
 const COMBINED: usize = 4;
@@ -121,6 +128,7 @@ impl Machine {
             ended: 0.0,
             made: 0,
             loads: 0,
+            stores: 0,
             waves: Vec::new(),
             marks: Vec::new(),
         }
@@ -165,7 +173,8 @@ impl Machine {
             busy.lsu_shared = busy.lsu_shared.max(sm.shared_cycles);
             busy.issue = busy.issue.max(sm.issue_cycles);
         }
-        Mark { done, loads: self.loads, at, traffic: self.memory.traffic, busy }
+        let Self { loads, stores, memory: Memory { traffic, completed, .. }, .. } = *self;
+        Mark { done, loads, stores, at, traffic, completed, busy }
     }
 
     fn advance(&mut self, no_more: bool) {
@@ -287,10 +296,12 @@ impl Machine {
         if let Some(arrives) = sm.serve(request, lines, with, issued, &self.constants, &mut self.memory) {
             state.flying.push((site, arrives));
         }
-        // A load/store unit that has enough to do takes nothing more, and nothing passes it.
+        // An L2 that has enough to do takes nothing more, nor does a load/store unit, and nothing passes it.
+        sm.lsu_free = sm.lsu_free.max(self.memory.l2_free - L2_QUEUE);
         sm.issue_free = sm.issue_free.max(sm.lsu_free - LSU_QUEUE);
         self.made += 1;
         self.loads += u64::from(matches!(request.what, What::Load { .. }));
+        self.stores += u64::from(matches!(request.what, What::Store | What::Atomic));
         self.replayed += 1 + lines.len() as u64;
         if self.made.is_multiple_of(BETWEEN_MARKS) && (!self.pending.is_empty() || self.free.is_empty()) {
             self.marks.push(self.mark(self.made, issued));
@@ -468,6 +479,8 @@ struct Memory {
     /// Reads of each group of multiprocessors that are on their way, by line.
     flying: Vec<[Read; READS]>,
     traffic: Traffic,
+    /// Sectors read that were written in part.
+    completed: f64,
     busy: Busy,
 }
 
@@ -500,6 +513,7 @@ impl Memory {
             drawn: 0,
             flying: vec![[Read::default(); READS]; (chip.sm_count as usize).div_ceil(constants.sm_group)],
             traffic: Traffic::default(),
+            completed: 0.0,
             busy: Busy::default(),
         }
     }
@@ -681,6 +695,10 @@ impl Memory {
         let (dirty, partial) = (gone.dirty.count_ones(), (gone.dirty & !gone.valid).count_ones());
         self.traffic.dram_reads += f64::from(partial);
         self.traffic.dram_writes += f64::from(dirty);
+        self.completed += f64::from(partial);
+        let completion = f64::from(partial) * self.constants.l2_completion;
+        self.busy.l2 += completion;
+        self.l2_free = self.l2_free.max(at) + completion;
         let there = self.find_region(gone.number);
         let again = if partial != 0 { self.access_cycles(partial) + there } else { 0.0 };
         self.take_dram(self.access_cycles(dirty) + there + again, at);
@@ -837,6 +855,55 @@ mod tests {
             assert!(error < 0.03, "whole sectors, {mebibytes} MiB: {predicted:.4} for {written} written");
             assert_eq!(read, 0.0, "whole sectors, {mebibytes} MiB");
         }
+    }
+
+    #[test]
+    fn stores_wait_for_the_l2_and_do_not_pile_up_before_it() {
+        const WARPS: u16 = 8;
+        let chip = Chip::load("h200").expect("is built in");
+        let mut machine = Machine::new(&chip, Instructions::default(), 8, chip.l1_bytes, u64::MAX);
+        let at = Location::caller();
+        for block in 0..16 * u64::from(chip.sm_count) {
+            let mut trace = Trace::default();
+            // Each lane stores 4 bytes to a line of its own.
+            for request in 0..16 * u64::from(WARPS) {
+                let first = 32 * (16 * u64::from(WARPS) * block + request);
+                trace.lines.extend((first..first + 32).map(|number| Line { number, bytes: [4, 0, 0, 0] }));
+                let (warp, lines_end) = ((request % u64::from(WARPS)) as u16, trace.lines.len() as u32);
+                let what = What::Store;
+                trace.requests.push(Traced {
+                    warp,
+                    what,
+                    at,
+                    wavefronts: 1,
+                    wavefronts_missing: 1,
+                    tags: 8,
+                    lines_end,
+                });
+            }
+            machine.take(trace);
+        }
+        let end = machine.finish();
+        let last = machine.marks.last().expect("it was at work for long");
+        assert!(end.busy.l2 > 0.9 * end.at, "the L2 is what they wait for: {} of {}", end.busy.l2, end.at);
+        // Since the last mark some more were made, of which the last ones were taken in advance.
+        let (rate, rest) = (last.at / last.stores as f64, (end.stores - last.stores) as f64);
+        let behind = end.at - last.at - rate * rest;
+        assert!(behind < 2.0 * L2_QUEUE, "{behind} of {} cycles", end.at);
+    }
+
+    #[test]
+    fn a_sector_that_is_completed_keeps_the_l2_busy() {
+        let (constants, mut memory) = h200();
+        let partial = |number| Line { number, bytes: [4, 0, 0, 0] };
+        let lines = 1 << 19;
+        for number in 0..lines {
+            memory.write(0, &partial(number), 1, 0.0);
+        }
+        let stores = lines as f64 * (constants.l2_store + constants.l2_partial);
+        let Memory { completed, traffic, l2_free, .. } = memory;
+        assert!(completed > 0.5 * lines as f64 && completed == traffic.dram_reads, "{completed} of {lines}");
+        assert!((l2_free / (stores + completed * constants.l2_completion) - 1.0).abs() < 1e-6, "{l2_free}");
     }
 
     #[test]

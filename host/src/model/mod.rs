@@ -13,7 +13,8 @@
 //! The L2 serves up to four reads of the same sectors as one, if they come from neighbouring multiprocessors while the first
 //! is on its way. It has partitions: a line of memory belongs to one, a multiprocessor reads and writes through the one that it
 //! is at, and what that gets from the other stays in both; sectors that are written in part are taken not to. Lines with such
-//! sectors find little room: beyond that they are read and written back. Of other lines no more than 43 % of the L2 stay dirty.
+//! sectors find little room: beyond that they are read and written back, which keeps the L2 busy for as long as memory needs for
+//! five sectors. Of other lines no more than 43 % of the L2 stay dirty. An L2 that has enough to do stops the load/store units.
 
 mod cache;
 pub mod chip;
@@ -28,7 +29,7 @@ pub use score::{COUNTERS, Errors, Measured, Row, Score};
 use crate::cases::Run;
 use crate::ptx::Ptx;
 use crate::sim::trace::{Observer, Trace};
-use crate::sim::{self, Options};
+use crate::sim::{self, Options, Site};
 use gpu::device::host::Space;
 use gpu::suite::{Buffer, Operation};
 use instructions::Instructions;
@@ -234,18 +235,20 @@ pub fn predict(run: &Run, chip: &Chip, effort: Effort) -> Result<Prediction, Str
     let (machine, stores) = &mut *watching.machine.lock().expect("no panic under this lock");
     let here = machine.finish();
     // All blocks are taken to make as many requests as those.
-    let loading = given.sites.iter().filter(|site| site.space == Space::Global && site.operation == Operation::Load);
-    let loads = loading.map(|site| site.counts.requests).sum::<u64>();
-    let requests = given.sites.iter().map(|site| site.counts.requests).sum::<u64>().max(1);
-    let [requests, loads] = [requests, loads].map(|count| count as f64 / max_blocks as f64 * total as f64);
+    let count = |such: fn(&Site) -> bool| {
+        let count: u64 = given.sites.iter().filter(|site| such(site)).map(|site| site.counts.requests).sum();
+        count as f64 / max_blocks as f64 * total as f64
+    };
+    let requests = count(|_| true).max(1.0);
+    let of_loads = count(|site| site.space == Space::Global && site.operation == Operation::Load);
+    let of_stores = count(|site| site.space == Space::Global && site.operation != Operation::Load);
     let replayed = (machine.made as f64 / requests).min(1.0);
     let end = if replayed < 0.999 {
-        let by_request = go_on(&machine.marks, requests, loads, 2);
-        let rest = 1.0 / replayed - 1.0;
-        let end = by_request.unwrap_or_else(|| scaled(here, here, rest, rest));
+        let by_request = go_on(&machine.marks, [requests, of_loads, of_stores], 2);
+        let end = by_request.unwrap_or_else(|| scaled(here, here, [1.0 / replayed - 1.0; 3]));
         // Waves tell better than requests how time goes on: all of them but the one that was still at work when the last mark
         // was made.
-        let by_wave = go_on(&machine.waves, (total + wave) as f64, 0.0, MARKS_OF_WAVES);
+        let by_wave = go_on(&machine.waves, [(total + wave) as f64, 0.0, 0.0], MARKS_OF_WAVES);
         Mark { at: by_wave.map_or(end.at, |end| end.at), ..end }
     } else {
         here
@@ -260,37 +263,44 @@ pub fn predict(run: &Run, chip: &Chip, effort: Effort) -> Result<Prediction, Str
 /// Fewer waves than this do not show how a launch goes on.
 const MARKS_OF_WAVES: usize = 3;
 
-/// Where the launch stands once `whole` is done, `loads` loads of global memory among it, if it goes on as in the second half of
-/// the marks; none if they are too few. Blocks that wait for one another make their loads all at a time, and a mark may stand
-/// before or after: what loads move goes on load by load.
-fn go_on(marks: &[Mark], whole: f64, loads: f64, at_least: usize) -> Option<Mark> {
+/// Where the launch stands once `whole` is done, so many loads of global memory and stores to it among that, if it goes on as in
+/// the second half of the marks; none if they are too few. Blocks that wait for one another make their loads all at a time, or
+/// their stores, and a mark may stand before or after: what loads move goes on load by load, what stores move store by store.
+fn go_on(marks: &[Mark], [whole, loads, stores]: [f64; 3], at_least: usize) -> Option<Mark> {
     let (last, middle) = (marks.last()?, marks.get(marks.len() / 2)?);
-    let passed = (last.done - middle.done) as f64;
-    let times = (marks.len() >= at_least && passed > 0.0).then(|| (whole - last.done as f64) / passed)?;
-    let passed = (last.loads - middle.loads) as f64;
-    let of_loads = if passed > 0.0 { (loads - last.loads as f64).max(0.0) / passed } else { times };
-    Some(scaled(*last, scaled(*last, *middle, -1.0, -1.0), times, of_loads))
+    let rest = |whole: f64, last: u64, middle: u64| {
+        let passed = (last - middle) as f64;
+        (passed > 0.0).then(|| (whole - last as f64) / passed)
+    };
+    let times = rest(whole, last.done, middle.done).filter(|_| marks.len() >= at_least)?;
+    let of_loads = rest(loads, last.loads, middle.loads).map_or(times, |of_loads| of_loads.max(0.0));
+    let of_stores = rest(stores, last.stores, middle.stores).map_or(times, |of_stores| of_stores.max(0.0));
+    Some(scaled(*last, scaled(*last, *middle, [-1.0; 3]), [times, of_loads, of_stores]))
 }
 
-/// `mark` and `times` as much of `more`, but `of_loads` times as much of what loads moved.
-fn scaled(mark: Mark, more: Mark, times: f64, of_loads: f64) -> Mark {
+/// `mark` and `times` as much of `more`, but `of_loads` and `of_stores` times as much of what those moved.
+fn scaled(mark: Mark, more: Mark, [times, of_loads, of_stores]: [f64; 3]) -> Mark {
     let sum = |a: f64, b: f64| a + times * b;
     let sum_of_loads = |a: f64, b: f64| a + of_loads * b;
+    let sum_of_stores = |a: f64, b: f64| a + of_stores * b;
     let (t, u, b, c) = (mark.traffic, more.traffic, mark.busy, more.busy);
+    let completed = sum_of_stores(mark.completed, more.completed);
     Mark {
         done: mark.done,
         loads: mark.loads,
+        stores: mark.stores,
         at: sum(mark.at, more.at),
         traffic: Traffic {
             l1_wavefronts: sum_of_loads(t.l1_wavefronts, u.l1_wavefronts),
             l1_tags: sum_of_loads(t.l1_tags, u.l1_tags),
             shared_wavefronts: sum(t.shared_wavefronts, u.shared_wavefronts),
             l2_reads: sum_of_loads(t.l2_reads, u.l2_reads),
-            l2_writes: sum(t.l2_writes, u.l2_writes),
-            dram_reads: sum_of_loads(t.dram_reads, u.dram_reads),
-            dram_writes: sum(t.dram_writes, u.dram_writes),
+            l2_writes: sum_of_stores(t.l2_writes, u.l2_writes),
+            dram_reads: completed + sum_of_loads(t.dram_reads - mark.completed, u.dram_reads - more.completed),
+            dram_writes: sum_of_stores(t.dram_writes, u.dram_writes),
             ..t
         },
+        completed,
         busy: Busy {
             dram: sum(b.dram, c.dram),
             l2: sum(b.l2, c.l2),
@@ -326,5 +336,31 @@ fn simulate(run: &Run, options: &Options) -> Result<sim::Outcome, String> {
     match outcome.findings.first() {
         Some(finding) => Err(finding.to_string()),
         None => Ok(outcome),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_launch_goes_on_request_by_request_load_by_load_and_store_by_store() {
+        let mark = |done, loads, stores, at, moved: [f64; 4]| {
+            let [l2_reads, l2_writes, completed, others] = moved;
+            let traffic = Traffic { l2_reads, l2_writes, dram_reads: completed + others, ..Traffic::default() };
+            Mark { done, loads, stores, at, traffic, completed, busy: Busy::default() }
+        };
+        // In the second half fewer loads were made than stores.
+        let marks = [
+            mark(5, 4, 1, 10.0, [16.0, 32.0, 0.0, 4.0]),
+            mark(10, 8, 2, 20.0, [32.0, 64.0, 1.0, 8.0]),
+            mark(20, 10, 10, 40.0, [40.0, 320.0, 9.0, 10.0]),
+        ];
+        let end = go_on(&marks, [40.0, 20.0, 20.0], 2).expect("there are enough");
+        assert_eq!((end.at, end.traffic.l2_reads, end.traffic.l2_writes), (80.0, 80.0, 640.0));
+        assert_eq!((end.completed, end.traffic.dram_reads), (19.0, 19.0 + 20.0));
+        assert!(go_on(&marks, [40.0, 20.0, 20.0], 4).is_none(), "too few");
+        let none = go_on(&marks, [40.0, 10.0, 10.0], 2).expect("there are enough");
+        assert_eq!((none.traffic.l2_reads, none.traffic.l2_writes), (40.0, 320.0), "no more of them come");
     }
 }
