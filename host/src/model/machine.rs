@@ -696,9 +696,7 @@ impl Memory {
         self.traffic.dram_reads += f64::from(partial);
         self.traffic.dram_writes += f64::from(dirty);
         self.completed += f64::from(partial);
-        let completion = f64::from(partial) * self.constants.l2_completion;
-        self.busy.l2 += completion;
-        self.l2_free = self.l2_free.max(at) + completion;
+        self.take_l2(0, at, f64::from(partial) * self.constants.l2_completion);
         let there = self.find_region(gone.number);
         let again = if partial != 0 { self.access_cycles(partial) + there } else { 0.0 };
         self.take_dram(self.access_cycles(dirty) + there + again, at);
