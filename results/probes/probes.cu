@@ -1,7 +1,7 @@
 // What the descriptions of chips leave open and `predict` needs: how fast blocks are launched, what stores and atomics cost
 // the L2, how latencies differ from place to place, how often a load passes an L1 that has its data, which lines stay there,
-// which reads the L2 serves as one, how much of it there is for lines that all read, what of it stays dirty, and which warps and
-// blocks go first.
+// which reads the L2 serves as one, how much of it there is for lines that all read, what of it stays dirty, what lines that lie
+// apart cost the memory, and which warps and blocks go first.
 //
 //     nvcc -O3 -arch=native -o probes probes.cu && ./probes > probes.txt
 
@@ -324,6 +324,35 @@ static void write_backs(char* buffer, int sms) {
     }
 }
 
+// ---- Pages of memory: all lines are moved once, first every so manieth, then those that follow these, and so on.
+
+template <bool STORES> __global__ void apart(int4* lines, size_t count, size_t every, int* out) {
+    int sum = 0;
+#pragma unroll
+    for (int i = 0; i < 4; i++) {
+        size_t vector = (blockIdx.x * size_t(4) + i) * blockDim.x + threadIdx.x, turn = vector / 8, sweep = count / every;
+        int4* place = lines + (turn % sweep * every + turn / sweep) * 8 + vector % 8;
+        if (STORES) {
+            *place = make_int4(i, 0, 0, 0);
+        } else {
+            sum += place->x;
+        }
+    }
+    if (sum == 12345) *out = sum;
+}
+
+static void pages(char* buffer, size_t bytes) {
+    auto lines = reinterpret_cast<int4*>(buffer);
+    auto out = reinterpret_cast<int*>(buffer);
+    size_t count = bytes / 128;
+    unsigned blocks = count * 8 / 1024;
+    for (size_t every : {1, 2, 4, 8, 16, 32}) {
+        float load = median_ms([=] { apart<false><<<blocks, 256>>>(lines, count, every, out); });
+        float store = median_ms([=] { apart<true><<<blocks, 256>>>(lines, count, every, out); });
+        printf("pages: every %2zu. line: loads %.0f GB/s, stores %.0f GB/s\n", every, bytes / load / 1e6, bytes / store / 1e6);
+    }
+}
+
 // ---- The order of blocks: a warp a column of a square, its lanes in 32 lines each time, so that all wait for the load/store
 // unit. Each block's first warp says when it begins, when it has made a sixteenth of its loads, and when it ends.
 
@@ -392,6 +421,7 @@ int main() {
     together(buffer, sms);
     partitions(buffer, bytes, sms);
     write_backs(buffer, sms);
+    pages(buffer, bytes);
     order(buffer);
     ages(buffer, 16384);
 }

@@ -34,7 +34,7 @@ impl Line {
     }
 }
 
-/// A set-associative cache. The last line of a set goes for another.
+/// A set-associative cache. One of the last lines of a set goes for another.
 #[derive(Debug)]
 pub(super) struct Cache {
     /// Of so many blocks of neighbouring lines one is its own.
@@ -43,6 +43,10 @@ pub(super) struct Cache {
     staying: usize,
     /// How many do in each set.
     again: Vec<u8>,
+    /// The last lines of a set, any one of which goes for another.
+    leaving: u64,
+    /// How often one of them was drawn.
+    drawn: u64,
     /// The lines of each set, 0 being none: first those that stay, then the others, each the one touched last first.
     tags: Vec<[u32; WAYS]>,
     /// Where each of them stands in `lines`.
@@ -61,11 +65,12 @@ pub(super) fn mixed(number: u64) -> u64 {
 
 impl Cache {
     /// An empty cache of so many bytes, one of so many partitions. So many lines of each set stay while others come and go, once
-    /// they were touched again.
-    pub(super) fn new(bytes: u64, partitions: u64, staying: usize) -> Self {
+    /// they were touched again; for another any one goes of so many touched longest ago.
+    pub(super) fn new(bytes: u64, partitions: u64, staying: usize, leaving: u64) -> Self {
         let sets = (bytes / LINE / WAYS as u64).max(1) as usize;
         let (tags, places) = (vec![[0; WAYS]; sets], vec![std::array::from_fn(|way| way as u8); sets]);
-        Self { partitions, staying, again: vec![0; sets], tags, places, lines: vec![Line::default(); sets * WAYS] }
+        let (again, lines) = (vec![0; sets], vec![Line::default(); sets * WAYS]);
+        Self { partitions, staying, again, leaving, drawn: 0, tags, places, lines }
     }
 
     /// Lines that follow one another, but for those of other partitions, go to one set after another, as many as there are sets;
@@ -108,7 +113,12 @@ impl Cache {
                 *again += u8::from(more);
                 (way, 0)
             }
-            None => (WAYS - 1, usize::from(*again)),
+            None => {
+                self.drawn += 1;
+                // What holds nothing is last.
+                let before = if tags[WAYS - 1] == 0 { 0 } else { mixed(self.drawn) % self.leaving };
+                (WAYS - 1 - before as usize, usize::from(*again))
+            }
         };
         let (old, place) = (tags[way], places[way]);
         tags.copy_within(front..way, front + 1);
@@ -131,7 +141,7 @@ mod tests {
 
     #[test]
     fn the_line_touched_longest_ago_goes() {
-        let mut cache = Cache::new(LINE * WAYS as u64, 1, 0);
+        let mut cache = Cache::new(LINE * WAYS as u64, 1, 0, 1);
         for number in 0..WAYS as u64 {
             let (line, gone) = cache.touch(number);
             assert!(gone.is_none() && line.valid == 0);
@@ -144,7 +154,7 @@ mod tests {
 
     #[test]
     fn of_too_many_lines_the_one_touched_longest_ago_is_named() {
-        let mut cache = Cache::new(LINE * WAYS as u64, 1, 0);
+        let mut cache = Cache::new(LINE * WAYS as u64, 1, 0, 1);
         for number in 1..=6 {
             cache.touch(number).0.dirty = (number % 2) as u8;
         }
@@ -153,12 +163,34 @@ mod tests {
         assert_eq!([1, 2, 3].map(|most| cache.beyond(9, most, dirty)), [Some(3), Some(3), None]);
     }
 
+    #[test]
+    fn any_one_of_those_touched_longest_ago_goes() {
+        let mut cache = Cache::new(LINE * WAYS as u64, 1, 0, 5);
+        for number in 0..WAYS as u64 {
+            assert!(cache.touch(number).1.is_none(), "there is room");
+        }
+        let mut gone = Vec::new();
+        for number in 16..216 {
+            let mut here: Vec<u64> = cache.lines.iter().map(|line| line.number).collect();
+            here.sort_unstable();
+            // All but the first five are touched again.
+            for again in &here[5..] {
+                cache.touch(*again);
+            }
+            let left = cache.touch(number).1.expect("the set is full").number;
+            gone.push(here.iter().position(|other| *other == left).expect("it was here"));
+        }
+        gone.sort_unstable();
+        gone.dedup();
+        assert_eq!(gone, [0, 1, 2, 3, 4]);
+    }
+
     /// As on an H200: of 1536 lines that a warp read three times, 1024 are there after 8192 others.
     #[test]
     fn half_of_the_lines_stay_if_they_were_touched_again() {
         let (lines, read, others) = (2048, 1536, 1 << 14);
         let left = |staying, rounds| {
-            let mut cache = Cache::new(lines * LINE, 1, staying);
+            let mut cache = Cache::new(lines * LINE, 1, staying, 1);
             for number in (0..rounds).flat_map(|_| 0..read).chain(lines..lines + others) {
                 cache.touch(number);
             }
@@ -172,7 +204,7 @@ mod tests {
     #[test]
     fn a_line_of_each_of_many_buffers_and_strides_finds_room() {
         for stride in [1, 32, 1 << 10, 1 << 33] {
-            let mut cache = Cache::new(1 << 20, 1, 0);
+            let mut cache = Cache::new(1 << 20, 1, 0, 1);
             let lines = (1 << 20) / LINE / 4;
             for i in 0..lines {
                 cache.touch(i * stride);

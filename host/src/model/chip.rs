@@ -248,9 +248,12 @@ pub(super) struct Constants {
     pub(super) dram_sector: f64,
     pub(super) dram_least: f64,
     pub(super) dram_elsewhere: f64,
-    /// Lines of a region, and regions at hand.
+    /// Lines of a region, and lines of all regions or pages at hand.
     pub(super) region_lines: u64,
-    pub(super) regions: usize,
+    pub(super) lines_at_hand: u64,
+    /// Lines of a page, and the cycles to begin to write to one.
+    pub(super) page_lines: u64,
+    pub(super) dram_page: f64,
     /// Twice the cycles in the queue of the memory at half its rate.
     pub(super) dram_queue: f64,
 }
@@ -286,14 +289,16 @@ impl Constants {
             l2_sectors: 0.75 * chip.l2_bytes_per_cycle / sector,
             l2_store: 2.06 * sector / chip.l2_bytes_per_cycle,
             l2_partial: 2.56 * sector / chip.l2_bytes_per_cycle,
-            l2_completion: 5.0 * dram_sector,
+            l2_completion: 6.0 * dram_sector,
             addition: 3.5,
             dirty_lines: (0.43 * chip.l2_bytes as f64) as usize / LINE as usize,
             dram_sector,
             dram_least: 2.6,
-            dram_elsewhere: 1.3 * dram_sector,
+            dram_elsewhere: 1.1 * dram_sector,
             region_lines: 64,
-            regions: 1 << 14,
+            lines_at_hand: 1 << 20,
+            page_lines: 4,
+            dram_page: 1.3 * dram_sector,
             dram_queue: 330.0,
         }
     }
