@@ -156,7 +156,7 @@ fn a_recorded_prediction_is_what_is_predicted_today() {
     }
 }
 
-/// How good the committed predictions are: worse is a step back. But for two constants of stores and one of the L2 nothing was
+/// How good the committed predictions are: worse is a step back. But for four constants of the L2 and the memory nothing was
 /// fitted to the H100.
 #[test]
 fn recorded_predictions_are_as_good_as_they_are_said_to_be() {

@@ -43,7 +43,7 @@ pub(super) struct Cache {
     staying: usize,
     /// How many do in each set.
     again: Vec<u8>,
-    /// The last lines of a set, any one of which goes for another.
+    /// Any one of so many last lines of a set goes for another.
     leaving: u64,
     /// How often one of them was drawn.
     drawn: u64,

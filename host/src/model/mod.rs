@@ -14,7 +14,8 @@
 //! is on its way. It has partitions: a line of memory belongs to one, a multiprocessor reads and writes through the one that it
 //! is at, and what that gets from the other stays in both; sectors that are written in part are taken not to. Lines with such
 //! sectors find little room: beyond that they are read and written back, which keeps the L2 busy for as long as memory needs for
-//! five sectors. Of other lines no more than 43 % of the L2 stay dirty. An L2 that has enough to do stops the load/store units.
+//! six sectors. Of other lines no more than 43 % of the L2 stay dirty. An L2 that has enough to do stops the load/store units.
+//! Memory takes longer for lines that lie apart, to write more so than to read.
 
 mod cache;
 pub mod chip;
