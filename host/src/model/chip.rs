@@ -28,6 +28,7 @@ struct Description {
     l2_bytes: Figure,
     l2_partitions: Figure,
     l2_bytes_per_cycle: Figure,
+    dram_channels: Figure,
     dram_gbps: Figure,
     shared_latency_cycles: Figure,
     l1_latency_cycles: Figure,
@@ -58,6 +59,8 @@ pub struct Chip {
     pub l2_partitions: u64,
     /// Bytes that the L2 sends in a cycle at most.
     pub l2_bytes_per_cycle: f64,
+    /// Channels of the memory. Each partition of the L2 has a slice for each.
+    pub dram_channels: usize,
     /// Bandwidth of the memory by its clock and width.
     pub dram_gbps: f64,
     /// Cycles from a load to its data, by where they are: shared memory, L1, L2, memory.
@@ -128,6 +131,7 @@ impl Chip {
             ("l2_bytes", &chip.l2_bytes, 4096.0..=4e9),
             ("l2_partitions", &chip.l2_partitions, 1.0..=16.0),
             ("l2_bytes_per_cycle", &chip.l2_bytes_per_cycle, 1.0..=1e6),
+            ("dram_channels", &chip.dram_channels, 1.0..=1024.0),
             ("dram_gbps", &chip.dram_gbps, 1.0..=1e6),
             ("shared_latency_cycles", &chip.shared_latency_cycles, 1.0..=1e5),
             ("l1_latency_cycles", &chip.l1_latency_cycles, 1.0..=1e5),
@@ -165,6 +169,7 @@ impl Chip {
             l2_bytes: chip.l2_bytes.value as u64,
             l2_partitions: chip.l2_partitions.value as u64,
             l2_bytes_per_cycle: chip.l2_bytes_per_cycle.value,
+            dram_channels: chip.dram_channels.value as usize,
             dram_gbps: chip.dram_gbps.value,
             latency: latency.map(|figure| figure.value),
         })
@@ -199,6 +204,8 @@ pub(super) struct Constants {
     pub(super) latency_l1: f64,
     /// The share of the L1 that lines find room in.
     pub(super) l1_share: f64,
+    /// The share of it that lines on their way may take, fitted to `pattern_random` on two GPUs.
+    pub(super) l1_places: f64,
     /// The same of the L2.
     pub(super) l2_share: f64,
     /// Beyond that of the L1.
@@ -268,6 +275,7 @@ impl Constants {
             latency_shared: shared,
             latency_l1: l1,
             l1_share: 0.885,
+            l1_places: 0.82,
             l2_share: 0.97,
             latency_l2: l2 - l1,
             latency_dram: dram - l2 - late_share * late,
@@ -286,10 +294,10 @@ impl Constants {
             sm_group: 16,
             coalesced: 4,
             port_sectors: 2.0,
-            l2_sectors: 0.75 * chip.l2_bytes_per_cycle / sector,
-            l2_store: 2.06 * sector / chip.l2_bytes_per_cycle,
-            l2_partial: 2.56 * sector / chip.l2_bytes_per_cycle,
-            l2_completion: 6.0 * dram_sector,
+            l2_sectors: 0.625 * chip.l2_bytes_per_cycle / sector,
+            l2_store: 2.5 * sector / chip.l2_bytes_per_cycle,
+            l2_partial: 2.4 * sector / chip.l2_bytes_per_cycle,
+            l2_completion: 6.5 * dram_sector,
             addition: 3.5,
             dirty_lines: (0.43 * chip.l2_bytes as f64) as usize / LINE as usize,
             dram_sector,

@@ -185,12 +185,12 @@ impl Trace {
 }
 
 /// Banks of the L1's tags.
-const TAG_BANKS: usize = 4;
+pub(crate) const TAG_BANKS: usize = 4;
 
 /// The bank of the L1's tags that a line belongs to: four, and each looks one line up at a time. The lower nine bits were
 /// found by the passes that an H200 counts of many patterns, some of which are a test below; the bits above are taken to do as
 /// much.
-fn tag_bank(number: u64) -> usize {
+pub(crate) fn tag_bank(number: u64) -> usize {
     let folded = number ^ number >> 9 ^ number >> 18;
     let parity = |mask: u64| (folded & mask).count_ones() as usize & 1;
     parity(0b0_1011_0101) | parity(0b1_0110_1111) << 1

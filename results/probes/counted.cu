@@ -1,0 +1,79 @@
+// Loads for Nsight Compute to count, of what no description of a chip says and `predict` needs: how many lines can be on their way
+// to a multiprocessor, and which slices of the L2 and channels of the memory lines belong to. Nothing is timed or printed.
+//
+//     nvcc -O3 -arch=native -o counted counted.cu, and ncu as in ../README.md
+
+#include <cstdio>
+#include <cstdlib>
+
+static void check(cudaError_t error, const char* what) {
+    if (error != cudaSuccess) {
+        fprintf(stderr, "%s: %s\n", what, cudaGetErrorString(error));
+        exit(1);
+    }
+}
+#define CHECK(call) check(call, #call)
+
+__device__ unsigned long long scramble(unsigned long long z) {
+    z = (z + 1) * 0x9E3779B97F4A7C15;
+    z = (z ^ z >> 32) * 0xD6E8FEB86659FD93;
+    return z ^ z >> 29;
+}
+
+// ---- Lines on their way: each lane loads from a line at random, and only then from the next. Where more lines would be on their
+// way than the L1 has room for, loads pass its tags more often, since some of their lines have to wait.
+
+__global__ void on_their_way(const float* zeros, unsigned lines, unsigned rounds, float* to) {
+    unsigned long long thread = blockIdx.x * blockDim.x + threadIdx.x;
+    float sum = 0;
+    for (unsigned round = 0; round < rounds; round++) {
+        size_t line = scramble(thread << 16 | round) % lines;
+        sum += zeros[32 * line + (sum != 0)];
+    }
+    if (sum != 0) *to = sum;
+}
+
+static void places(float* zeros, unsigned lines, int sms) {
+    struct {
+        int shared_percent, warps[12];
+    } cases[] = {{0, {8, 16, 32, 40, 48, 52, 54, 56, 58, 60, 62, 64}},
+                 {50, {4, 8, 16, 20, 22, 24, 26, 28, 30, 32, 36, 64}},
+                 {100, {2, 4, 6, 8, 10, 12, 16, 24, 32, 40, 48, 64}}};
+    for (auto& launches : cases) {
+        CHECK(cudaFuncSetAttribute(on_their_way, cudaFuncAttributePreferredSharedMemoryCarveout, launches.shared_percent));
+        // Two blocks a multiprocessor, of half of the warps each.
+        for (int warps : launches.warps) on_their_way<<<2 * sms, 16 * warps>>>(zeros, lines, 256, zeros);
+    }
+}
+
+// ---- Slices and channels: sectors read again and again past the L1 by one block, which goes to one partition of the L2; then some
+// once by all multiprocessors.
+
+__global__ void sectors(const char* zeros, unsigned count, size_t stride, int rounds, int* to) {
+    int sum = 0;
+    for (int round = 0; round < rounds; round++) {
+        for (unsigned i = blockIdx.x * blockDim.x + threadIdx.x; i < count; i += gridDim.x * blockDim.x) {
+            sum += __ldcg(reinterpret_cast<const int*>(zeros + i * stride));
+        }
+    }
+    if (sum != 0) *to = sum;
+}
+
+static void slices(char* zeros, int sms) {
+    auto to = reinterpret_cast<int*>(zeros);
+    for (unsigned count : {4, 8, 16, 32, 64, 128, 512, 2048, 8192, 65536}) sectors<<<1, 256>>>(zeros, count, 32, 1 + 65536 / count, to);
+    for (size_t stride = 128; stride <= 1 << 16; stride *= 2) sectors<<<1, 256>>>(zeros, 4096, stride, 16, to);
+    sectors<<<sms, 256>>>(zeros, 1 << 21, 128, 1, to);
+}
+
+int main() {
+    cudaDeviceProp properties;
+    CHECK(cudaGetDeviceProperties(&properties, 0));
+    const size_t bytes = 256 << 20;
+    char* zeros;
+    CHECK(cudaMalloc(&zeros, bytes));
+    CHECK(cudaMemset(zeros, 0, bytes));
+    places(reinterpret_cast<float*>(zeros), bytes / 128, properties.multiProcessorCount);
+    slices(zeros, properties.multiProcessorCount);
+    CHECK(cudaDeviceSynchronize());
+}
