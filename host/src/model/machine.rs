@@ -836,7 +836,8 @@ impl Memory {
         if self.pages.find(number) { -share } else { self.constants.dram_page - share }
     }
 
-    /// Takes the memory for so many cycles, and says when that is done.
+    /// Takes the channel of a line, from `at` on, for what all channels together would take so many cycles for, and says when that
+    /// is done.
     fn take_dram(&mut self, number: u64, cycles: f64, at: f64) -> f64 {
         let idle = (at - self.dram_free).max(0.0);
         self.load = self.load * (-(idle + cycles) / LATELY).exp() + cycles;
