@@ -1,5 +1,6 @@
 // Loads for Nsight Compute to count, of what no description of a chip says and `predict` needs: how many lines can be on their way
-// to a multiprocessor, and which slices of the L2 and channels of the memory lines belong to. Nothing is timed or printed.
+// to a multiprocessor, how long lines stay in its L1, and which slices of the L2 and channels of the memory they belong to. Nothing is
+// timed or printed.
 //
 //     nvcc -O3 -arch=native -o counted counted.cu, and ncu as in ../README.md
 
@@ -46,6 +47,28 @@ static void places(float* zeros, unsigned lines, int sms) {
     }
 }
 
+// ---- Lines that stay in an L1: a warp loads 32 lines, so many bytes apart and so many times, then once more the 32 that it loaded so
+// many rounds before, and goes on to the next 32. What it reads from the L2 beyond all lines once was gone.
+
+__global__ void retention(const char* zeros, unsigned rounds, size_t apart, unsigned times, unsigned before, int* to) {
+    int sum = 0;
+    auto load = [&](unsigned round) { sum += *reinterpret_cast<const int*>(zeros + (round * 32 + threadIdx.x) * apart + (sum != 0)); };
+    for (unsigned round = 0; round < rounds; round++) {
+        for (unsigned time = 0; time < times; time++) load(round);
+        if (round >= before) load(round - before);
+    }
+    if (sum != 0) *to = sum;
+}
+
+static void stay(char* zeros) {
+    auto to = reinterpret_cast<int*>(zeros);
+    for (size_t apart : {128, 65536, 16896}) {
+        for (unsigned times : {1, 2, 8}) {
+            for (unsigned before : {4, 8, 12, 16, 28, 32, 48}) retention<<<1, 32>>>(zeros, 256, apart, times, before, to);
+        }
+    }
+}
+
 // ---- Slices and channels: sectors read again and again past the L1 by one block, which goes to one partition of the L2; then some
 // once by all multiprocessors.
 
@@ -69,11 +92,12 @@ static void slices(char* zeros, int sms) {
 int main() {
     cudaDeviceProp properties;
     CHECK(cudaGetDeviceProperties(&properties, 0));
-    const size_t bytes = 256 << 20;
+    const size_t bytes = 512 << 20;
     char* zeros;
     CHECK(cudaMalloc(&zeros, bytes));
     CHECK(cudaMemset(zeros, 0, bytes));
-    places(reinterpret_cast<float*>(zeros), bytes / 128, properties.multiProcessorCount);
+    places(reinterpret_cast<float*>(zeros), (256 << 20) / 128, properties.multiProcessorCount);
+    stay(zeros);
     slices(zeros, properties.multiProcessorCount);
     CHECK(cudaDeviceSynchronize());
 }

@@ -107,7 +107,7 @@ static void latencies(size_t bytes, bool from_l2) {
     for (size_t i = 0; i < lines; i++) chain[order[i] * size_t(32)] = order[(i + 1) % lines] * 32;
     unsigned *on_gpu, *cycles, *end;
     CHECK(cudaMalloc(&on_gpu, bytes));
-    CHECK(cudaMalloc(&cycles, hops * sizeof(unsigned)));
+    CHECK(cudaMalloc(&cycles, std::max(lines, size_t(hops)) * sizeof(unsigned)));
     CHECK(cudaMalloc(&end, sizeof(unsigned)));
     CHECK(cudaMemcpy(on_gpu, chain.data(), bytes, cudaMemcpyHostToDevice));
     if (from_l2) chase<<<1, 1>>>(on_gpu, 0, int(lines), cycles, end);
@@ -353,31 +353,32 @@ static void pages(char* buffer, size_t bytes) {
     }
 }
 
-// ---- The order of blocks: a warp a column of a square, its lanes in 32 lines each time, so that all wait for the load/store
-// unit. Each block's first warp says when it begins, when it has made a sixteenth of its loads, and when it ends.
+// ---- Who goes on first: eight blocks of a multiprocessor whose loads find all 32 lines in the L1 and wait for the load/store unit
+// alone, each warp with so many of them in flight. Says how far the blocks have come, the oldest first, when that has made half.
 
-__global__ void columns(const float* from, unsigned width, long long* times, unsigned* sm, float* out) {
-    unsigned column = (blockIdx.x * blockDim.x + threadIdx.x) / 32, lane = threadIdx.x % 32;
-    bool first = threadIdx.x == 0;
-    if (first) {
-        asm volatile("mov.u32 %0, %%smid;" : "=r"(sm[blockIdx.x]));
-        times[3 * blockIdx.x] = clock64();
-    }
+constexpr unsigned PARTS = 32;
+
+template <int IN_FLIGHT> __global__ void loads(const float* zeros, unsigned rounds, long long* times, unsigned* sm, float* out) {
+    unsigned warp = (blockIdx.x * blockDim.x + threadIdx.x) / 32, lane = threadIdx.x % 32;
+    if (threadIdx.x == 0) asm volatile("mov.u32 %0, %%smid;" : "=r"(sm[blockIdx.x]));
     float sum = 0;
-    for (unsigned part = 0; part < 16; part++) {
-#pragma unroll 4
-        for (unsigned row = part * width / 16 + lane; row < (part + 1) * width / 16; row += 32) {
-            sum += from[row * size_t(width) + column];
+#pragma unroll 1
+    for (unsigned part = 0; part < PARTS; part++) {
+#pragma unroll 1
+        for (unsigned round = 0; round < rounds / PARTS; round += IN_FLIGHT) {
+            float loaded[IN_FLIGHT];
+            // No address is known before all that was loaded is here.
+            for (int i = 0; i < IN_FLIGHT; i++) loaded[i] = zeros[lane * 32 + (round + i) % 8 * 4 + (sum != 0)];
+            for (int i = 0; i < IN_FLIGHT; i++) sum += loaded[i];
         }
-        if (first && part == 0) times[3 * blockIdx.x + 1] = clock64();
+        if (lane == 0) times[PARTS * warp + part] = clock64();
     }
-    if (first) times[3 * blockIdx.x + 2] = clock64();
-    if (sum == 12345) *out = sum;
+    if (sum != 0) *out = sum;
 }
 
-static void ages(const char* buffer, unsigned width) {
-    const unsigned blocks = width / 8;
-    std::vector<long long> times(3 * blocks);
+template <int IN_FLIGHT> static void queues(const char* zeros, unsigned sms) {
+    const unsigned blocks = 8 * sms, of_a_block = 8 * PARTS;
+    std::vector<long long> times(blocks * of_a_block);
     std::vector<unsigned> sm(blocks);
     long long* times_on_gpu;
     unsigned* sm_on_gpu;
@@ -385,16 +386,20 @@ static void ages(const char* buffer, unsigned width) {
     CHECK(cudaMalloc(&times_on_gpu, times.size() * sizeof times[0]));
     CHECK(cudaMalloc(&sm_on_gpu, blocks * sizeof sm[0]));
     CHECK(cudaMalloc(&out, sizeof *out));
-    columns<<<blocks, 256>>>(reinterpret_cast<const float*>(buffer), width, times_on_gpu, sm_on_gpu, out);
+    loads<IN_FLIGHT><<<blocks, 256>>>(reinterpret_cast<const float*>(zeros), 512, times_on_gpu, sm_on_gpu, out);
     CHECK(cudaMemcpy(times.data(), times_on_gpu, times.size() * sizeof times[0], cudaMemcpyDeviceToHost));
     CHECK(cudaMemcpy(sm.data(), sm_on_gpu, blocks * sizeof sm[0], cudaMemcpyDeviceToHost));
+    auto passed = [&](unsigned block, long long at) {
+        auto first = times.begin() + block * of_a_block;
+        return std::count_if(first, first + of_a_block, [=](long long time) { return time <= at; });
+    };
+    long long half = times[0];
+    while (passed(0, half) < of_a_block / 2) half += 100;
+    printf("queues: %d in flight, blocks have made %%:", IN_FLIGHT);
     for (unsigned block = 0; block < blocks; block++) {
-        if (sm[block] != sm[0]) continue;
-        printf("ages: block %4u, after thousands of cycles:", block);
-        const char* what[] = {"begins", "a sixteenth", "ends"};
-        for (int i = 0; i < 3; i++) printf(" %s %.0f", what[i], (times[3 * block + i] - times[0]) / 1e3);
-        printf("\n");
+        if (sm[block] == sm[0]) printf(" %.1f", 100.0 * passed(block, half) / of_a_block);
     }
+    printf("\n");
 }
 
 int main() {
@@ -423,5 +428,7 @@ int main() {
     write_backs(buffer, sms);
     pages(buffer, bytes);
     order(buffer);
-    ages(buffer, 16384);
+    queues<1>(buffer, sms);
+    queues<2>(buffer, sms);
+    queues<4>(buffer, sms);
 }
