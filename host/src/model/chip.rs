@@ -181,7 +181,7 @@ impl Chip {
         let each = if shared_bytes == 0 { 0 } else { shared_bytes + SHARED_OF_THE_SYSTEM };
         let by_shared = self.shared_bytes_per_sm.checked_div(each).unwrap_or(u64::MAX);
         let blocks = self.blocks_per_sm.min(self.warps_per_sm / warps.max(1)).min(by_shared).max(1);
-        let wanted = (blocks * each).div_ceil(1024);
+        let wanted = if each == 0 { (SET_APART * blocks).min(MOST_SET_APART) } else { (blocks * each).div_ceil(1024) };
         let carved = CARVE_OUTS.into_iter().find(|kib| *kib >= wanted).unwrap_or(u64::MAX).saturating_mul(1024);
         (blocks, self.l1_bytes - carved.min(self.shared_bytes_per_sm))
     }
@@ -189,6 +189,11 @@ impl Chip {
 
 /// Bytes of shared memory a block that the system takes for itself (CUDA C++ Programming Guide, compute capability 8.0 on).
 const SHARED_OF_THE_SYSTEM: u64 = 1024;
+
+/// KiB set apart as shared memory for each block that has none, and for all of them at most: `launch__shared_mem_config_size` of
+/// Nsight Compute on an H200 is 8 for two blocks, 16 for three and four, 32 for eight and more.
+const SET_APART: u64 = 4;
+const MOST_SET_APART: u64 = 32;
 
 /// KiB of a multiprocessor's memory that can be set apart as shared (the same guide, 8.0 and 9.0).
 const CARVE_OUTS: [u64; 9] = [0, 8, 16, 32, 64, 100, 132, 164, 196];
@@ -202,9 +207,7 @@ pub(super) const LAUNCH: f64 = 6_000.0;
 pub(super) struct Constants {
     pub(super) latency_shared: f64,
     pub(super) latency_l1: f64,
-    /// The share of the L1 that lines find room in.
-    pub(super) l1_share: f64,
-    /// The share of it that lines on their way may take, fitted to `pattern_random` on two GPUs.
+    /// The share of the L1 that lines on their way may take: by the probe `on_their_way`.
     pub(super) l1_places: f64,
     /// The same of the L2.
     pub(super) l2_share: f64,
@@ -274,8 +277,7 @@ impl Constants {
         Self {
             latency_shared: shared,
             latency_l1: l1,
-            l1_share: 0.885,
-            l1_places: 0.82,
+            l1_places: 0.9,
             l2_share: 0.97,
             latency_l2: l2 - l1,
             latency_dram: dram - l2 - late_share * late,
@@ -323,10 +325,11 @@ mod tests {
             assert!(chip.l1_bytes > chip.shared_bytes_per_sm, "{name}");
         }
         let h200 = Chip::load("h200").expect("is built in");
-        assert_eq!(h200.residency(8, 0), (8, 256 << 10));
+        assert_eq!(h200.residency(8, 0), (8, (256 - 32) << 10), "none of it, as Nsight Compute counts");
+        assert_eq!(h200.residency(32, 0), (2, (256 - 8) << 10));
         assert_eq!(h200.residency(8, 4096), (8, (256 - 64) << 10), "8 blocks of 5 KiB");
         assert_eq!(h200.residency(8, 48 << 10), (4, (256 - 196) << 10));
-        assert_eq!(h200.residency(1, 0), (32, 256 << 10), "as many blocks as there may be");
+        assert_eq!(h200.residency(1, 0), (32, (256 - 32) << 10), "as many blocks as there may be");
     }
 
     #[test]

@@ -105,6 +105,12 @@ impl Instructions {
         Self(lines)
     }
 
+    /// One line, of which a warp has so many loads in flight.
+    #[cfg(test)]
+    pub(super) fn in_flight(at: &Location<'_>, in_flight: usize) -> Self {
+        Self([(at.line(), Line { in_flight, ..UNKNOWN })].into())
+    }
+
     /// The line of this position.
     pub(super) fn at(&self, position: &Location<'_>) -> Line {
         self.0.get(&position.line()).copied().unwrap_or(UNKNOWN)
