@@ -1,7 +1,8 @@
 // What the descriptions of chips leave open and `predict` needs: how fast blocks are launched, what stores and atomics cost
 // the L2, how latencies differ from place to place, how often a load passes an L1 that has its data, which lines stay there,
 // which reads the L2 serves as one, how much of it there is for lines that all read, what of it stays dirty, what lines that lie
-// apart cost the memory, and which warps and blocks go first.
+// apart cost the memory, which warps and blocks go first, when the load/store unit turns to another, what reads of the L2 wait for, and
+// how long the memory takes.
 //
 //     nvcc -O3 -arch=native -o probes probes.cu && ./probes > probes.txt
 
@@ -402,6 +403,159 @@ template <int IN_FLIGHT> static void queues(const char* zeros, unsigned sms) {
     printf("\n");
 }
 
+// ---- Turns: one warp loads lines that the L2 has and the L1 has not, while others, of the same multiprocessor, read lines that the L1
+// has, of which each load passes the data `wide` times. The first one's lines are `apart` lines from one another.
+
+__device__ float sum_of_line(const float* zeros, unsigned line, float sum) { return sum + zeros[size_t(line) * 32 + (sum != 0)]; }
+
+__global__ void misses_among_hits(const float* zeros, unsigned lines, unsigned apart, unsigned wide, unsigned loads, long long* cycles, float* out) {
+    __shared__ volatile bool done;
+    unsigned warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+    float sum = sum_of_line(zeros, lane, 0);
+    if (threadIdx.x == 0) done = false;
+    __syncthreads();
+    if (warp == 0) {
+        long long begin = clock64();
+        for (unsigned i = 1; i <= loads; i++) {
+            if (lane < lines) sum = sum_of_line(zeros, (32 * i + lane) * apart, sum);
+            __syncwarp();
+        }
+        if (lane == 0) *cycles = clock64() - begin;
+        done = true;
+    } else {
+        while (!done) {
+            for (int i = 0; i < 16; i++) {
+                if (lane < wide) sum = sum_of_line(zeros, lane, sum);
+            }
+        }
+    }
+    if (sum != 0) *out = sum;
+}
+
+static void turns(const char* zeros, unsigned lines, unsigned apart, unsigned wide) {
+    const unsigned loads = 256;
+    long long* cycles;
+    float* out;
+    CHECK(cudaMalloc(&cycles, sizeof *cycles));
+    CHECK(cudaMalloc(&out, sizeof *out));
+    printf("turns: %2u lines, %2u apart, a load, by warps that pass the data %2u times each:", lines, apart, wide);
+    for (unsigned others : {0, 4, 8, 16, 28}) {
+        long long took;
+        // The L2 has the lines after the first launch.
+        for (int launch = 0; launch < 2; launch++) {
+            misses_among_hits<<<1, 32 * (1 + others)>>>(
+                reinterpret_cast<const float*>(zeros), lines, apart, wide, loads, cycles, out
+            );
+            CHECK(cudaMemcpy(&took, cycles, sizeof took, cudaMemcpyDeviceToHost));
+        }
+        printf(" %2u: %.0f cycles", others, double(took) / loads);
+    }
+    printf("\n");
+}
+
+// ---- Overtaking: one multiprocessor's loads of lines that all of the L2 has, one after another, while so many warps of others load a line
+// each that only memory has, at random. Those that take more than `late` cycles are counted.
+
+__device__ unsigned mixed(unsigned number) {
+    number = (number ^ number >> 16) * 0x7feb352du;
+    number = (number ^ number >> 15) * 0x846ca68bu;
+    return number ^ number >> 16;
+}
+
+__global__ void read_lines(const float* zeros, unsigned lines, float* out) {
+    float sum = 0;
+    for (unsigned i = threadIdx.x; i < lines; i += blockDim.x) sum += __ldcg(zeros + size_t(i) * 32);
+    if (sum != 0) *out = sum;
+}
+
+__global__ void hits_among_misses(
+    const float* zeros, unsigned known, unsigned unknown, unsigned seed, unsigned loads, unsigned late, volatile unsigned* done, unsigned* counted, float* out
+) {
+    // So much of it that a multiprocessor has room for one block.
+    extern __shared__ float room[];
+    float sum = 0;
+    if (blockIdx.x == 0) {
+        if (threadIdx.x != 0) return;
+        // The others have begun.
+        for (long long begin = clock64(); clock64() - begin < 50000;) {}
+        for (unsigned i = 0; i < loads; i++) {
+            unsigned begin = clock();
+            sum = sum_of_line(zeros, (seed / 512 + i) * 1057 % known, sum);
+            unsigned took = clock() - begin + (sum != 0);
+            counted[0] += took > late;
+            counted[1] += took;
+        }
+        *done = 1;
+    } else {
+        unsigned warp = (blockIdx.x * blockDim.x + threadIdx.x) / 32;
+        for (unsigned i = seed; i % 8 != 0 || !*done; i++) {
+            if (threadIdx.x % 32 == 0) sum = sum_of_line(zeros, known + mixed(mixed(i) + warp) % unknown, sum);
+        }
+    }
+    if (sum != 0) *out = sum + room[0];
+}
+
+static void overtaking(const char* buffer, size_t bytes, int sms) {
+    const unsigned known = 1 << 15, unknown = unsigned(bytes / 128) - known, loads = 128, room = 160 << 10;
+    const float* zeros = reinterpret_cast<const float*>(buffer);
+    unsigned *done, *counted;
+    float* out;
+    CHECK(cudaMalloc(&done, sizeof *done));
+    CHECK(cudaMalloc(&counted, 2 * sizeof *counted));
+    CHECK(cudaMalloc(&out, sizeof *out));
+    CHECK(cudaFuncSetAttribute(hits_among_misses, cudaFuncAttributeMaxDynamicSharedMemorySize, room));
+    unsigned seed = 0, late = 0;
+    for (unsigned others : {0, 4, 16, 64, 128, 512, 1024}) {
+        unsigned blocks = others < 128 ? others : 128, warps = others < 128 ? 1 : others / 128;
+        unsigned sums[2] = {0, 0};
+        // Few loads each, so that the L2 has what it had to the end.
+        const int launches = 64;
+        for (int launch = 0; launch < launches; launch++) {
+            unsigned counts[2];
+            read_lines<<<sms, 1024, 0>>>(zeros, known, out);
+            CHECK(cudaMemset(done, 0, sizeof *done));
+            CHECK(cudaMemset(counted, 0, sizeof counts));
+            hits_among_misses<<<1 + blocks, 32 * warps, room>>>(zeros, known, unknown, seed += 1 << 16, loads, late, done, counted, out);
+            CHECK(cudaMemcpy(counts, counted, sizeof counts, cudaMemcpyDeviceToHost));
+            for (int i = 0; i < 2; i++) sums[i] += counts[i];
+        }
+        double mean = double(sums[1]) / launches / loads;
+        if (others == 0) late = unsigned(mean) + 130;
+        else printf("overtaking: %4u reads of memory on their way: a read that the L2 has takes %.0f cycles, %.1f %% above %u\n", others, mean, 100.0 * sums[0] / launches / loads, late);
+    }
+}
+
+// ---- Lateness: loads of so many lines at random, one after another.
+
+__global__ void random_loads(const float* zeros, unsigned all, unsigned lines, unsigned seed, unsigned loads, unsigned* cycles, float* out) {
+    float sum = 0;
+    for (unsigned i = 0; i < loads; i++) {
+        unsigned line = mixed(32 * (seed + i) + threadIdx.x) % all + unsigned(sum);
+        __syncwarp();
+        unsigned begin = clock();
+        if (threadIdx.x < lines) sum = sum_of_line(zeros, line, sum);
+        __syncwarp();
+        unsigned took = clock() - begin + (sum != 0);
+        if (threadIdx.x == 0) cycles[i] = took;
+    }
+    if (sum != 0) *out = sum;
+}
+
+static void lateness(const char* buffer, size_t bytes, unsigned lines) {
+    const unsigned loads = 1 << 14;
+    unsigned* on_gpu;
+    float* out;
+    CHECK(cudaMalloc(&on_gpu, loads * sizeof *on_gpu));
+    CHECK(cudaMalloc(&out, sizeof *out));
+    std::vector<unsigned> cycles(loads);
+    random_loads<<<1, 32>>>(reinterpret_cast<const float*>(buffer), unsigned(bytes / 128), lines, lines << 20, loads, on_gpu, out);
+    CHECK(cudaMemcpy(cycles.data(), on_gpu, loads * sizeof *on_gpu, cudaMemcpyDeviceToHost));
+    std::sort(cycles.begin(), cycles.end());
+    printf("lateness: %2u lines at random: cycles at 1, 10, 20, … 90 and 99 %%:", lines);
+    for (int percent : {1, 10, 20, 30, 40, 50, 60, 70, 80, 90, 99}) printf(" %u", cycles[size_t(percent) * loads / 100]);
+    printf("\n");
+}
+
 int main() {
     cudaDeviceProp gpu;
     CHECK(cudaGetDeviceProperties(&gpu, 0));
@@ -431,4 +585,8 @@ int main() {
     queues<1>(buffer, sms);
     queues<2>(buffer, sms);
     queues<4>(buffer, sms);
+    for (unsigned lines : {1, 4, 8, 16, 32}) turns(buffer, lines, 4, 32);
+    turns(buffer, 32, 4, 8);
+    overtaking(buffer, bytes, sms);
+    for (unsigned lines : {1, 2, 4, 8, 16, 32}) lateness(buffer, bytes, lines);
 }
