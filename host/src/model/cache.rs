@@ -61,7 +61,7 @@ pub(super) struct Cache {
 }
 
 /// An odd number with its bits all over: the golden ratio in 64 bits.
-const SPREAD: u64 = 0x9E37_79B9_7F4A_7C15;
+pub(super) const SPREAD: u64 = 0x9E37_79B9_7F4A_7C15;
 
 /// A number whose bits say nothing of those of the next one.
 pub(super) fn mixed(number: u64) -> u64 {

@@ -225,7 +225,7 @@ pub(super) struct Constants {
     pub(super) constant_pass: f64,
     /// The share by which latencies differ from place to place, up and down.
     pub(super) spread: f64,
-    /// The share of lines that memory needs more time for, and how many cycles more.
+    /// The share of lines that memory needs more time for, and how many cycles more at most: any number up to that.
     pub(super) late_share: f64,
     pub(super) late: f64,
     /// Cycles for a shuffle or a meeting of a warp, and for a barrier of a block.
@@ -272,7 +272,7 @@ impl Constants {
     pub(super) fn of(chip: &Chip) -> Self {
         let [shared, l1, l2, dram] = chip.latency;
         let sector = SECTOR as f64;
-        let (late_share, late) = (0.08, 400.0);
+        let (late_share, late) = (0.12, 500.0);
         let dram_sector = sector * chip.clock_ghz / (0.91 * chip.dram_gbps);
         Self {
             latency_shared: shared,
@@ -280,7 +280,7 @@ impl Constants {
             l1_places: 0.9,
             l2_share: 0.97,
             latency_l2: l2 - l1,
-            latency_dram: dram - l2 - late_share * late,
+            latency_dram: dram - l2 - 0.5 * late_share * late,
             issue: 0.25,
             instruction: 2.5,
             used_after: 0.5,
@@ -299,17 +299,17 @@ impl Constants {
             l2_sectors: 0.625 * chip.l2_bytes_per_cycle / sector,
             l2_store: 2.5 * sector / chip.l2_bytes_per_cycle,
             l2_partial: 2.4 * sector / chip.l2_bytes_per_cycle,
-            l2_completion: 6.5 * dram_sector,
+            l2_completion: 17.7 * sector / chip.l2_bytes_per_cycle,
             addition: 3.5,
             dirty_lines: (0.43 * chip.l2_bytes as f64) as usize / LINE as usize,
             dram_sector,
-            dram_least: 2.6,
-            dram_elsewhere: 1.1 * dram_sector,
+            dram_least: 2.4,
+            dram_elsewhere: 0.45 * chip.clock_ghz / chip.dram_channels as f64,
             region_lines: 64,
             lines_at_hand: 1 << 20,
             page_lines: 4,
-            dram_page: 1.3 * dram_sector,
-            dram_queue: 330.0,
+            dram_page: 0.43 * chip.clock_ghz / chip.dram_channels as f64,
+            dram_queue: 250.0,
         }
     }
 }

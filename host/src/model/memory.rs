@@ -1,0 +1,625 @@
+//! The L2 and the memory of a chip, as a launch is replayed on them.
+
+use super::cache::{self, Cache, NEIGHBOURS, SPREAD, mixed};
+use super::chip::{Chip, Constants};
+use super::{Busy, Traffic};
+use crate::sim::coalesce::{LINE, SECTOR};
+use crate::sim::trace::Line;
+
+/// Lines that no buffer has.
+const LINES_OF_OTHERS: u64 = 1 << 56;
+
+/// All sectors of a line.
+const WHOLE: u8 = 0b1111;
+
+/// Of so many lines of a set of the L2 that were touched longest ago any one goes, fitted to embeddings: if it were always the
+/// oldest, rows that there is not quite room for would never be found.
+const LEAVING: u64 = 4;
+
+/// The L2 and the memory behind it.
+pub(super) struct Memory {
+    constants: Constants,
+    /// The partitions of the L2. A line of memory belongs to one; a multiprocessor goes to the one that it is at, which holds what
+    /// it got from another as well.
+    l2: Vec<Cache>,
+    /// When each slice of each partition has done what it took, and when all would have if that were shared equally.
+    slices: Vec<Vec<f64>>,
+    /// When the last of those reads is there that each queue of each slice of a partition has on its way to others.
+    behind: Vec<Vec<f64>>,
+    pub(super) l2_free: f64,
+    /// The same of the channels of the memory.
+    channels: Vec<f64>,
+    pub(super) dram_free: f64,
+    /// When the request came that is served.
+    now: f64,
+    /// When the last addition is done.
+    pub(super) added: f64,
+    /// Cycles that the memory was busy lately.
+    load: f64,
+    /// Regions of memory that it has at hand, and pages that it writes to.
+    regions: AtHand,
+    pages: AtHand,
+    /// How many lines are dirty, but for those that are known in part.
+    dirty_lines: usize,
+    /// Those lines; among them some that no longer are.
+    dirty: Vec<u64>,
+    /// How often one of them was drawn.
+    drawn: u64,
+    /// Reads of each group of multiprocessors that are on their way, by line.
+    flying: Vec<[Read; READS]>,
+    pub(super) traffic: Traffic,
+    /// Sectors read that were written in part.
+    pub(super) completed: f64,
+    pub(super) busy: Busy,
+}
+
+/// Sectors of a line on their way to so many multiprocessors, and when the last of them arrives.
+#[derive(Clone, Copy, Default)]
+struct Read {
+    number: u64,
+    sectors: u8,
+    readers: usize,
+    arrives: f64,
+}
+
+/// Queues of a slice of the L2 for reads of lines of another partition, none of which overtakes another, whether the slice has the line
+/// or not: by the probe `overtaking`.
+const QUEUES: usize = 2;
+
+/// Lines of a piece of memory that belongs to one channel.
+const OF_A_CHANNEL: u64 = 2;
+
+/// Places for reads of a group: two of lines that share one are not both known. With more of them the rows of an embedding
+/// that lanes read one by one would come from the L2 less often than an H200 counts.
+const READS: usize = 1 << 9;
+
+impl Memory {
+    pub(super) fn new(chip: &Chip, constants: Constants) -> Self {
+        let of_lines = chip.l2_bytes as f64 * constants.l2_share / chip.l2_partitions as f64;
+        Self {
+            constants,
+            l2: (0..chip.l2_partitions).map(|_| Cache::of_l2(of_lines as u64, chip.l2_partitions, LEAVING)).collect(),
+            slices: vec![vec![0.0; chip.dram_channels]; chip.l2_partitions as usize],
+            behind: vec![vec![0.0; chip.dram_channels * QUEUES]; chip.l2_partitions as usize],
+            l2_free: 0.0,
+            channels: vec![0.0; chip.dram_channels],
+            dram_free: 0.0,
+            now: 0.0,
+            added: 0.0,
+            load: 0.0,
+            regions: AtHand::new(constants.region_lines, constants.lines_at_hand),
+            pages: AtHand::new(constants.page_lines, constants.lines_at_hand),
+            dirty_lines: 0,
+            dirty: Vec::new(),
+            drawn: 0,
+            flying: vec![[Read::default(); READS]; (chip.sm_count as usize).div_ceil(constants.sm_group)],
+            traffic: Traffic::default(),
+            completed: 0.0,
+            busy: Busy::default(),
+        }
+    }
+
+    /// As it is long after a launch began which stores to this share of the lines that it touches.
+    pub(super) fn filled(chip: &Chip, constants: Constants, stored: f64) -> Self {
+        let mut before = Self::new(chip, constants);
+        for i in 0..chip.l2_bytes / LINE {
+            let number = LINES_OF_OTHERS + i;
+            if (hash(i) as f64) < stored * u64::MAX as f64 {
+                before.write(i as usize, &Line { number, bytes: [SECTOR as u8; 4] }, WHOLE, 0.0);
+            } else {
+                before.fetch(before.near(i as usize), number, WHOLE, 0.0);
+            }
+        }
+        let Self { l2, dirty_lines, dirty, drawn, .. } = before;
+        Self { l2, dirty_lines, dirty, drawn, ..Self::new(chip, constants) }
+    }
+
+    /// Takes the slice of a partition of the L2 that a line belongs to for a request of so many of its sectors, and says when that
+    /// is done. All slices together would take so many cycles for it at least.
+    fn take_l2(&mut self, partition: usize, number: u64, sectors: u8, cycles: f64) -> f64 {
+        let cycles = (f64::from(sectors.count_ones()) / self.constants.l2_sectors).max(cycles);
+        self.busy.l2 += cycles;
+        self.l2_free = self.now.max(self.l2_free) + cycles;
+        let (channel, all) = (self.channel(number), self.slices.len() * self.channels.len());
+        let free = &mut self.slices[partition][channel];
+        *free = self.now.max(*free) + cycles * all as f64;
+        *free
+    }
+
+    /// The channel of the memory that a line belongs to, and the slice of a partition of the L2. Pieces that follow one another
+    /// belong to one after another, as many as there are; to which the first of them does is as if at random.
+    fn channel(&self, number: u64) -> usize {
+        let (channels, piece) = (self.channels.len() as u64, number / OF_A_CHANNEL);
+        (piece.wrapping_add(mixed(piece / channels)) % channels) as usize
+    }
+
+    /// Reads sectors of a line for a multiprocessor of a group, and says when they are there. Those that are on their way to
+    /// another of the group come with them.
+    pub(super) fn read(&mut self, group: usize, number: u64, wanted: u8, sent: f64) -> f64 {
+        let place = (hash(number) >> 32) as usize % READS;
+        let mut known = self.flying[group][place];
+        if known.number != number || known.arrives <= sent || known.readers == self.constants.coalesced {
+            known = Read { number, ..Read::default() };
+        }
+        let lacks = wanted & !known.sectors;
+        if lacks != 0 {
+            self.now = sent;
+            let served = self.take_l2(self.near(group), number, lacks, 0.0);
+            self.traffic.l2_reads += f64::from(lacks.count_ones());
+            known.arrives = self.fetch(self.near(group), number, lacks, served).max(known.arrives);
+        }
+        self.flying[group][place] = Read { sectors: known.sectors | lacks, readers: known.readers + 1, ..known };
+        known.arrives
+    }
+
+    /// Adds to sectors of a line, in the L2, once what was added to it before is done.
+    pub(super) fn add(&mut self, number: u64, touched: u8, sent: f64) {
+        let cycles = self.constants.l2_store + f64::from(touched.count_ones()) * self.constants.l2_partial;
+        let home = self.home(number);
+        self.now = sent;
+        let served = self.take_l2(home, number, touched, cycles);
+        self.traffic.l2_writes += f64::from(touched.count_ones());
+        self.fetch(home, number, touched, served);
+        if let Some(known) = self.l2[home].peek(number) {
+            known.added = served.max(known.ready).max(known.added) + self.constants.addition;
+            self.added = self.added.max(known.added);
+        }
+        self.soil(number, touched);
+    }
+
+    /// Writes to a line from a group of multiprocessors: to some of its sectors `alone`, to others together with an earlier
+    /// store. Whole sectors that go to another partition of the L2 are left in that of the group as well; parts of sectors are
+    /// taken not to be.
+    pub(super) fn write(&mut self, group: usize, line: &Line, alone: u8, sent: f64) {
+        let partial = (0..4).filter(|sector| alone >> sector & 1 == 1 && line.bytes[*sector] < SECTOR as u8).count();
+        let cycles = self.constants.l2_store + partial as f64 * self.constants.l2_partial;
+        let [home, near] = [self.home(line.number), self.near(group)];
+        self.now = sent;
+        if alone != 0 {
+            self.take_l2(home, line.number, alone, cycles);
+        }
+        self.traffic.l2_writes += f64::from(alone.count_ones());
+        self.write_at(home, line);
+        if near != home && line.bytes.iter().all(|bytes| bytes % SECTOR as u8 == 0) {
+            self.write_at(near, line);
+        }
+        self.soil(line.number, sectors(line));
+    }
+
+    /// Has a partition of the L2 hold what is written to a line.
+    fn write_at(&mut self, partition: usize, line: &Line) {
+        let (known, gone) = self.l2[partition].touch(line.number);
+        for sector in 0..4 {
+            known.written[sector] = known.written[sector].saturating_add(line.bytes[sector]).min(SECTOR as u8);
+            known.valid |= u8::from(known.written[sector] == SECTOR as u8) << sector;
+        }
+        self.evict(gone);
+    }
+
+    /// Sees to it that sectors are in a partition of the L2, and says when they are at the multiprocessor.
+    fn fetch(&mut self, partition: usize, number: u64, wanted: u8, at: f64) -> f64 {
+        let home = self.home(number);
+        let mut ready = at;
+        let mut lacks = wanted;
+        if partition != home {
+            let (known, gone) = self.l2[partition].touch(number);
+            (lacks, ready) = (pairs(wanted & !known.valid) & !known.valid, known.ready.max(at));
+            known.valid |= lacks;
+            self.evict(gone);
+        }
+        if lacks != 0 {
+            ready = self.fetch_home(partition, home, number, lacks, at);
+            if let Some(known) = self.l2[partition].peek(number) {
+                known.ready = ready;
+            }
+        }
+        if partition != home {
+            let queue = self.channel(number) * QUEUES + number as usize % QUEUES;
+            let behind = &mut self.behind[partition][queue];
+            *behind = behind.max(ready);
+            ready = *behind;
+        }
+        ready + self.constants.latency_l2 * self.distance(partition, number)
+    }
+
+    /// Sees to it that sectors are in the partition of the L2 that they belong to, and says when they are.
+    fn fetch_home(&mut self, partition: usize, home: usize, number: u64, wanted: u8, at: f64) -> f64 {
+        let (known, gone) = self.l2[home].touch(number);
+        let lacks = pairs(wanted & !known.valid) & !known.valid;
+        known.valid |= lacks;
+        let mut ready = known.ready.max(at);
+        if lacks != 0 {
+            self.traffic.dram_reads += f64::from(lacks.count_ones());
+            ready = self.transfer(number, lacks.count_ones(), at)
+                + self.constants.latency_dram * self.distance(partition, number)
+                + self.delay(number);
+            if let Some(known) = self.l2[home].peek(number) {
+                known.ready = ready;
+            }
+        }
+        self.evict(gone);
+        ready
+    }
+
+    /// The partition of the L2 that a line of memory belongs to.
+    fn home(&self, number: u64) -> usize {
+        let (partitions, block) = (self.l2.len() as u64, number / NEIGHBOURS);
+        (block.wrapping_add(mixed(block / partitions)) % partitions) as usize
+    }
+
+    /// The partition of the L2 that a group of multiprocessors is at.
+    fn near(&self, group: usize) -> usize {
+        group % self.l2.len()
+    }
+
+    /// How far a line is from a partition of the L2, as a factor of the mean: those of its own are near, others far.
+    fn distance(&self, partition: usize, number: u64) -> f64 {
+        let spread = if self.l2.len() > 1 { self.constants.spread } else { 0.0 };
+        1.0 + if self.home(number) == partition { -spread } else { spread }
+    }
+
+    /// Cycles that the memory needs for a line beyond what it mostly does: few lines need any, as if it were refreshed.
+    fn delay(&self, number: u64) -> f64 {
+        let at = mixed(number / NEIGHBOURS) as f64 / u64::MAX as f64;
+        self.constants.late * (1.0 - at / self.constants.late_share).max(0.0)
+    }
+
+    /// Marks sectors as dirty. Of lines with sectors of which only a part is known few find room in a set: of more, the one
+    /// touched longest ago is written back. Of the other dirty lines, if they are too many, any one is with those of its page, and
+    /// they stay as if touched.
+    fn soil(&mut self, number: u64, touched: u8) {
+        let home = self.home(number);
+        let Some(known) = self.l2[home].peek(number) else { return };
+        known.dirty |= touched;
+        let whole = !known.is_known_in_part();
+        match (whole, std::mem::replace(&mut known.counted, whole)) {
+            (true, false) => {
+                self.dirty_lines += 1;
+                self.dirty.push(number);
+            }
+            (false, true) => self.dirty_lines -= 1,
+            _ => {}
+        }
+        if !whole && let Some(oldest) = self.l2[home].beyond(number, KNOWN_IN_PART, cache::Line::is_known_in_part) {
+            self.write_back(home, oldest);
+        }
+        while self.dirty_lines > self.constants.dirty_lines {
+            self.drawn += 1;
+            let drawn = mixed(self.drawn) % self.dirty.len() as u64;
+            let number = self.dirty.swap_remove(drawn as usize);
+            let home = self.home(number);
+            if self.l2[home].peek(number).is_some_and(|known| known.counted) {
+                let first = number - number % self.constants.page_lines;
+                for number in first..first + self.constants.page_lines {
+                    if self.l2[home].peek(number).is_some_and(|known| known.counted) {
+                        self.l2[home].touch(number);
+                        self.write_back(home, number);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Writes a dirty line back, which stays.
+    fn write_back(&mut self, home: usize, number: u64) {
+        if let Some(known) = self.l2[home].peek(number) {
+            let written = *known;
+            known.valid |= known.dirty;
+            (known.dirty, known.counted) = (0, false);
+            self.evict(Some(written));
+        }
+    }
+
+    /// Writes what is dirty of a line that goes; a sector of which only a part was written is read first.
+    fn evict(&mut self, gone: Option<cache::Line>) {
+        let Some(gone) = gone.filter(|gone| gone.dirty != 0) else { return };
+        self.dirty_lines -= usize::from(gone.counted);
+        let (dirty, partial) = (gone.dirty.count_ones(), (gone.dirty & !gone.valid).count_ones());
+        self.traffic.dram_reads += f64::from(partial);
+        self.traffic.dram_writes += f64::from(dirty);
+        self.completed += f64::from(partial);
+        self.take_l2(self.home(gone.number), gone.number, 0, f64::from(partial) * self.constants.l2_completion);
+        let there = self.find_region(gone.number);
+        let again = if partial != 0 { self.access_cycles(partial) + there } else { 0.0 };
+        let page = self.open_page(gone.number);
+        self.take_dram(gone.number, self.access_cycles(dirty) + there + page + again, self.now);
+    }
+
+    /// Cycles that the memory takes for so many sectors of one line.
+    fn access_cycles(&self, sectors: u32) -> f64 {
+        f64::from(sectors).max(self.constants.dram_least) * self.constants.dram_sector
+    }
+
+    /// Has the region of a line at hand, and says how many cycles that takes.
+    fn find_region(&mut self, number: u64) -> f64 {
+        if self.regions.find(number) { 0.0 } else { self.constants.dram_elsewhere }
+    }
+
+    /// Has the page of a line open for writes, and says how many cycles more that takes than a line's share of a page all lines of
+    /// which are written.
+    fn open_page(&mut self, number: u64) -> f64 {
+        let share = self.constants.dram_page / self.constants.page_lines as f64;
+        if self.pages.find(number) { -share } else { self.constants.dram_page - share }
+    }
+
+    /// Takes the channel of a line, from `at` on, for what all channels together would take so many cycles for, and says when that
+    /// is done.
+    fn take_dram(&mut self, number: u64, cycles: f64, at: f64) -> f64 {
+        let idle = (at - self.dram_free).max(0.0);
+        self.load = self.load * (-(idle + cycles) / LATELY).exp() + cycles;
+        self.busy.dram += cycles;
+        self.dram_free = self.dram_free.max(at) + cycles;
+        let (channel, all) = (self.channel(number), self.channels.len() as f64);
+        let free = &mut self.channels[channel];
+        let done = at.max(*free) + cycles * all;
+        // What another slice asks for before then does not wait for this.
+        *free = self.now.max(*free) + cycles * all;
+        done
+    }
+
+    /// Moves sectors of a line from memory, and says when that is done.
+    fn transfer(&mut self, number: u64, sectors: u32, at: f64) -> f64 {
+        let cycles = self.access_cycles(sectors) + self.find_region(number);
+        let done = self.take_dram(number, cycles, at);
+        // The closer to its full rate, the longer the queues, long before it is reached.
+        let share = (self.load / LATELY).min(MOST_LOADED);
+        done + self.constants.dram_queue * share * share / (1.0 - share)
+    }
+}
+
+/// Lines of a set of the L2 that may have sectors of which only a part is known.
+const KNOWN_IN_PART: usize = 2;
+
+/// Cycles over which the load of the memory is averaged.
+const LATELY: f64 = 4000.0;
+
+/// Pieces of memory, of so many lines each, that a line was moved of not long ago.
+struct AtHand {
+    lines: u64,
+    pieces: Vec<u64>,
+}
+
+impl AtHand {
+    fn new(lines: u64, at_hand: u64) -> Self {
+        Self { lines, pieces: vec![u64::MAX; (at_hand / lines) as usize] }
+    }
+
+    /// Whether the piece that a line belongs to is at hand. It is from now on.
+    fn find(&mut self, number: u64) -> bool {
+        let piece = number / self.lines;
+        let place = (hash(piece) >> 32) as usize % self.pieces.len();
+        std::mem::replace(&mut self.pieces[place], piece) == piece
+    }
+}
+
+/// The queue grows no longer than at this share of the full rate: what is beyond waits for its turn anyway.
+const MOST_LOADED: f64 = 0.85;
+
+/// Spreads the bits of a number.
+fn hash(number: u64) -> u64 {
+    number.wrapping_mul(SPREAD)
+}
+
+/// The sectors of a line that are asked for.
+pub(super) fn sectors(line: &Line) -> u8 {
+    (0..4).filter(|sector| line.bytes[*sector] != 0).fold(0, |mask, sector| mask | 1 << sector)
+}
+
+/// The pairs of sectors that any of these belongs to: memory is read 64 bytes at a time.
+fn pairs(sectors: u8) -> u8 {
+    let either = (sectors | sectors >> 1) & 0b0101;
+    either | either << 1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use gpu::suite::noise;
+    use std::cmp::Reverse;
+    use std::collections::BinaryHeap;
+
+    fn h200() -> (Constants, Memory) {
+        let chip = Chip::load("h200").expect("is built in");
+        let constants = Constants::of(&chip);
+        (constants, Memory::new(&chip, constants))
+    }
+
+    #[test]
+    fn up_to_four_reads_of_neighbours_on_their_way_are_one_to_the_l2() {
+        let (constants, mut memory) = h200();
+        assert_eq!((constants.sm_group, constants.coalesced), (16, 4));
+        let first = memory.read(0, 7, 0b0011, 0.0);
+        assert_eq!(memory.read(0, 7, 0b0001, 1.0), first, "it comes with the first");
+        let third = memory.read(0, 7, 0b0110, 2.0);
+        assert!(third >= first);
+        assert_eq!(memory.traffic.l2_reads, 3.0, "one sector was not on its way");
+        assert_eq!(memory.read(0, 7, 0b0111, 3.0), third);
+        assert_eq!(memory.traffic.l2_reads, 3.0);
+        memory.read(0, 7, 0b0111, 4.0);
+        assert_eq!(memory.traffic.l2_reads, 6.0, "the fifth goes by itself");
+        memory.read(1, 7, 0b0111, 5.0);
+        assert_eq!(memory.traffic.l2_reads, 9.0, "another group");
+        let arrived = memory.read(1, 7, 0b0111, 1e6);
+        assert_eq!((memory.traffic.l2_reads, arrived > 1e6), (12.0, true), "the one before is no longer on its way");
+        assert_eq!(memory.traffic.dram_reads, 4.0, "memory reads pairs of sectors, once");
+    }
+
+    /// What the probe `partitions` counted on an H200, whose L2 is sixteen times as large: the share of the sectors read that comes
+    /// from memory.
+    #[test]
+    fn what_both_partitions_of_the_l2_read_is_in_both() {
+        let chip = Chip { l2_bytes: 60 << 16, ..Chip::load("h200").expect("is built in") };
+        let constants = Constants::of(&chip);
+        let from_memory = |sixteenths: u64, own: bool, stores: bool| {
+            let mut memory = Memory::new(&chip, constants);
+            let (lines, mut at) = (sixteenths << 9, 0.0);
+            let whole = |number| Line { number, bytes: [SECTOR as u8; 4] };
+            for i in 0..16 * lines {
+                let (sm, drawn) = ((noise(2 * i) as usize) % 128, noise(2 * i + 1) as u64);
+                let number = if own { sm as u64 * (lines / 128) + drawn % (lines / 128) } else { drawn % lines };
+                at += 1e4;
+                memory.read(sm / constants.sm_group, number, WHOLE, at);
+                if stores {
+                    memory.write(sm / constants.sm_group, &whole((1 << 33) + i), WHOLE, at);
+                }
+            }
+            memory.traffic.dram_reads / (64 * lines) as f64
+        };
+        for (mebibytes, own, stores, measured) in [
+            (24, false, false, 0.0626),
+            (32, false, false, 0.0929),
+            (40, false, false, 0.1890),
+            (64, false, false, 0.4331),
+            (40, true, false, 0.0629),
+            (48, true, false, 0.0695),
+            (64, true, false, 0.2866),
+            (8, false, true, 0.1211),
+            (16, false, true, 0.2964),
+            (32, false, true, 0.5473),
+        ] {
+            let predicted = from_memory(mebibytes, own, stores);
+            let error = predicted / measured - 1.0;
+            assert!(error.abs() < 0.13, "{mebibytes} MiB, own {own}, stores {stores}: {predicted:.4} for {measured}");
+        }
+    }
+
+    /// What the probe `write_backs` counted on an H200, whose L2 is sixteen times as large: the shares of the sectors stored to that
+    /// are read, or written back, before the end.
+    #[test]
+    fn few_lines_stay_known_in_part_and_not_all_stay_dirty() {
+        let chip = Chip { l2_bytes: 60 << 16, ..Chip::load("h200").expect("is built in") };
+        let shares = |bytes: u8, sixteenths: u64| {
+            let mut memory = Memory::new(&chip, Constants::of(&chip));
+            let lines = sixteenths << 9;
+            for number in 0..lines {
+                memory.write(number as usize, &Line { number, bytes: [bytes; 4] }, WHOLE, 0.0);
+            }
+            [memory.traffic.dram_reads, memory.traffic.dram_writes].map(|moved| moved / (4 * lines) as f64)
+        };
+        for (mebibytes, read) in [(8, 0.0589), (16, 0.5128), (24, 0.7870), (32, 0.8103), (64, 0.8944), (256, 0.9727)] {
+            let [predicted, _] = shares(4, mebibytes);
+            assert!(
+                (predicted - read).abs() < 0.1,
+                "4 bytes a sector, {mebibytes} MiB: {predicted:.4} for {read} read"
+            );
+        }
+        for (mebibytes, written) in
+            [(16, 0.0001), (24, 0.0250), (28, 0.0870), (32, 0.1867), (64, 0.6025), (256, 0.8997)]
+        {
+            let [read, predicted] = shares(32, mebibytes);
+            let error = (predicted - written).abs();
+            assert!(error < 0.03, "whole sectors, {mebibytes} MiB: {predicted:.4} for {written} written");
+            assert_eq!(read, 0.0, "whole sectors, {mebibytes} MiB");
+        }
+    }
+
+    /// What the probe `pages` measured on an H200, where all is 64 times as large: how much longer it takes to move 1 GiB, first every
+    /// so manieth line, than one line after another.
+    #[test]
+    fn lines_that_lie_apart_cost_the_memory_more() {
+        let chip = Chip { l2_bytes: 60 << 14, ..Chip::load("h200").expect("is built in") };
+        let constants = Constants::of(&chip);
+        let constants = Constants { lines_at_hand: constants.lines_at_hand / 64, ..constants };
+        let cycles = |every: u64, stores: bool| {
+            let mut memory = Memory::new(&chip, constants);
+            let lines = (1 << 24) / LINE;
+            for turn in 0..lines {
+                let number = turn % (lines / every) * every + turn / (lines / every);
+                let at = memory.dram_free;
+                if stores {
+                    memory.write(0, &Line { number, bytes: [SECTOR as u8; 4] }, WHOLE, at);
+                } else {
+                    memory.read(turn as usize / 4 % 2, number, WHOLE, at);
+                }
+            }
+            memory.busy.dram / (memory.traffic.dram_reads + memory.traffic.dram_writes)
+        };
+        let together = [false, true].map(|stores| cycles(1, stores));
+        for (every, measured) in [(2, [1.00, 1.18]), (4, [1.02, 1.30]), (8, [1.07, 1.32]), (32, [1.10, 1.39])] {
+            for (stores, measured) in [false, true].into_iter().zip(measured) {
+                let predicted = cycles(every, stores) / together[usize::from(stores)];
+                let error = (predicted - measured).abs();
+                assert!(error < 0.1, "every {every}. line, stores {stores}: {predicted:.3} for {measured}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_sector_that_is_completed_keeps_the_l2_busy() {
+        let (constants, mut memory) = h200();
+        let partial = |number| Line { number, bytes: [4, 0, 0, 0] };
+        let lines = 1 << 19;
+        for number in 0..lines {
+            memory.write(0, &partial(number), 1, 0.0);
+        }
+        let stores = lines as f64 * (constants.l2_store + constants.l2_partial);
+        let Memory { completed, traffic, l2_free, .. } = memory;
+        assert!(completed > 0.5 * lines as f64 && completed == traffic.dram_reads, "{completed} of {lines}");
+        assert!((l2_free / (stores + completed * constants.l2_completion) - 1.0).abs() < 1e-6, "{l2_free}");
+    }
+
+    /// What the probe `overtaking` measured on an H200: while so many multiprocessors have each a read of memory on its way, the share of
+    /// another's reads of lines that the L2 has that take 135 cycles longer than they do alone.
+    #[test]
+    fn a_read_of_another_partitions_line_waits_for_those_before() {
+        const READS: u64 = 128;
+        let run = |others: u64, run: u64| {
+            let (constants, mut memory) = h200();
+            let groups = 132_usize.div_ceil(constants.sm_group);
+            for number in 0..2 * 4096 {
+                memory.read(number as usize / 4096, number % 4096, 1, 0.0);
+            }
+            let mut events: BinaryHeap<_> =
+                (0..=others).map(|who| Reverse(((1e5 + who as f64).to_bits(), who))).collect();
+            let (mut reads, mut late) = (0, 0);
+            while reads < READS {
+                let Reverse((at, who)) = events.pop().expect("all go on");
+                let at = f64::from_bits(at);
+                let arrives = if who == 0 {
+                    let arrives = memory.read(0, 1057 * (reads + READS * run) % 4096, 1, at);
+                    reads += 1;
+                    late += u32::from(arrives - at > constants.latency_l2 + 135.0);
+                    arrives
+                } else {
+                    let number = (1 << 20) + mixed(at.to_bits() ^ who << 32 ^ run) % (1 << 23);
+                    memory.read(who as usize % groups, number, 1, at)
+                };
+                events.push(Reverse(((arrives + 40.0).to_bits(), who)));
+            }
+            f64::from(late) / READS as f64
+        };
+        let share = |others| (0..16).map(|number| run(others, number)).sum::<f64>() / 16.0;
+        assert_eq!(share(0), 0.0);
+        for (others, measured) in [(16, 0.024), (64, 0.061), (128, 0.107), (512, 0.306), (1024, 0.414)] {
+            let (predicted, error) = (share(others), (share(others) - measured).abs());
+            assert!(error < 0.1, "{others} others: {predicted:.3} for {measured}");
+        }
+    }
+
+    /// What the probe `lateness` measured on an H200: how many cycles longer the median and the slowest tenth of loads of so many lines
+    /// at random take than the fastest tenth of loads of one line.
+    #[test]
+    fn the_more_lines_a_load_has_the_later_is_the_last() {
+        let (_, mut memory) = h200();
+        let mut at = 0.0;
+        let mut percentiles = |lines: u64| {
+            let mut took: Vec<f64> = (0..4096)
+                .map(|load| {
+                    at += 1e5;
+                    let numbers = (0..lines).map(|lane| mixed(lines << 32 | load << 5 | lane) % (1 << 25));
+                    numbers.fold(0.0, |last: f64, number| last.max(memory.read(0, number, 1, at) - at))
+                })
+                .collect();
+            took.sort_unstable_by(f64::total_cmp);
+            [10, 50, 90].map(|percent| took[percent * took.len() / 100])
+        };
+        let [fastest, ..] = percentiles(1);
+        for (lines, median, slow) in [(2, 208, 474), (4, 239, 571), (8, 344, 674), (16, 521, 729), (32, 607, 757)] {
+            let [_, predicted @ ..] = percentiles(lines).map(|took| took - fastest);
+            for (predicted, measured) in predicted.into_iter().zip([median, slow]) {
+                let error = (predicted - f64::from(measured)).abs();
+                assert!(error < 120.0, "{lines} lines: {predicted:.0} for {measured}");
+            }
+        }
+    }
+}

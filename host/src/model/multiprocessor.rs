@@ -1,0 +1,390 @@
+//! A multiprocessor, as a launch is replayed on it: its four parts, the load/store unit that turns to one after another, and its L1.
+
+use super::cache::{self, Cache};
+use super::chip::Constants;
+use super::machine::key;
+use super::memory::{Memory, sectors};
+use crate::sim::coalesce::LINE;
+use crate::sim::trace::{Line, TAG_BANKS, Traced, What, tag_bank};
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+
+/// Cycles after which a line of a load that found no place in the L1 is looked up again, fitted to `pattern_random` on two GPUs.
+const AGAIN: f64 = 25.0;
+
+/// Lines of stores that wait for those of any warp.
+const ON_THEIR_WAY: usize = 7;
+
+/// Parts of a multiprocessor.
+pub(super) const PARTS: usize = 4;
+
+/// Requests that each of them takes for the load/store unit in advance: by the probe `queues`.
+const QUEUE: usize = 16;
+
+/// Cycles of the load/store unit that a load takes at least, fitted to `constant` and `batched`.
+const LOAD: f64 = 1.15;
+
+/// A warp that waits, by the age of its block and by when it came.
+type Waiting = Reverse<(u64, u64, usize, usize)>;
+
+/// A part of a multiprocessor, with issue slots of its own and a queue of its own to the load/store unit.
+pub(super) struct Part {
+    pub(super) issue_free: f64,
+    pub(super) queue: VecDeque<Queued>,
+    /// When a line of the first of them that found no place in the L1 is looked up again.
+    pub(super) again: f64,
+    /// Warps that wait for an issue slot, and those that wait for one and for room in the queue.
+    pub(super) waiting: BinaryHeap<Waiting>,
+    pub(super) throttled: BinaryHeap<Waiting>,
+    /// When it looks next which of them goes on.
+    pub(super) looks: f64,
+}
+
+impl Part {
+    fn new() -> Self {
+        let [waiting, throttled] = [(); 2].map(|()| BinaryHeap::new());
+        let queue = VecDeque::with_capacity(QUEUE);
+        Self { issue_free: 0.0, queue, again: 0.0, waiting, throttled, looks: f64::INFINITY }
+    }
+
+    fn is_full(&self) -> bool {
+        self.queue.len() >= QUEUE
+    }
+
+    /// Whether a warp's request, which is for the load/store unit or not, has to wait.
+    pub(super) fn has_to_wait(&self, queued: bool, now: f64) -> bool {
+        self.issue_free > now || !self.waiting.is_empty() || queued && (self.is_full() || !self.throttled.is_empty())
+    }
+
+    /// The warp that goes on now, and its block's slot.
+    pub(super) fn next(&mut self, now: f64) -> Option<(usize, usize)> {
+        if self.issue_free > now {
+            return None;
+        }
+        let full = self.is_full();
+        let throttled = self.throttled.peek().filter(|_| !full);
+        // What is reversed is the greater the older it is.
+        let from = if throttled > self.waiting.peek() { &mut self.throttled } else { &mut self.waiting };
+        from.pop().map(|Reverse((_, _, slot, warp))| (slot, warp))
+    }
+
+    /// When one of those that wait can go on, as far as that is known.
+    pub(super) fn room(&self) -> Option<f64> {
+        let throttled = !self.throttled.is_empty() && !self.is_full();
+        (throttled || !self.waiting.is_empty()).then_some(self.issue_free)
+    }
+}
+
+/// A request in the queue to the load/store unit.
+pub(super) struct Queued {
+    pub(super) slot: usize,
+    pub(super) warp: usize,
+    /// Its place among the warp's requests.
+    pub(super) place: usize,
+    pub(super) load: Progress,
+}
+
+/// How far a load has come whose lines are looked up.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Progress {
+    /// The line that each bank of the tags takes next, if it is that bank's.
+    next: [usize; TAG_BANKS],
+    /// How many lines were looked up, and how many of those are not here.
+    looked_up: usize,
+    coming: usize,
+    /// When the last of those is.
+    here: f64,
+    passes: u32,
+}
+
+/// What has become of a request.
+pub(super) enum Served {
+    /// Nothing comes back.
+    Sent,
+    /// It arrives then.
+    Here(f64),
+    /// All of its lines are here then, and pass the data so often.
+    Coming { here: f64, data: f64 },
+}
+
+/// What a multiprocessor serves requests with.
+pub(super) struct Multiprocessor {
+    /// Those whose reads the L2 serves with its own.
+    group: usize,
+    l1: Cache,
+    /// Lines on their way, each of which has a place, by when they arrive; and how many places there are.
+    flying: BinaryHeap<Reverse<(u64, u64)>>,
+    places: usize,
+    /// The lines stored to last, and their sectors that are on their way to the L2.
+    stored: VecDeque<(u64, u8)>,
+    pub(super) parts: [Part; PARTS],
+    /// The part that the load/store unit turned to last, and when it turns to the next.
+    turned_to: usize,
+    pub(super) turns: f64,
+    pub(super) lsu_free: f64,
+    pub(super) data_free: f64,
+    port_free: f64,
+    pub(super) next_launch: f64,
+    /// What each was busy with so far.
+    pub(super) issue_cycles: f64,
+    pub(super) global_cycles: f64,
+    pub(super) shared_cycles: f64,
+}
+
+impl Multiprocessor {
+    /// An idle one with so much L1. Those of a group share reads of the L2.
+    pub(super) fn new(group: usize, l1_bytes: u64, constants: &Constants) -> Self {
+        let l1 = Cache::of_l1(l1_bytes);
+        let places = ((l1_bytes / LINE) as f64 * constants.l1_places).max(1.0) as usize;
+        let [lsu_free, data_free, port_free, next_launch, issue_cycles, global_cycles, shared_cycles] = [0.0; 7];
+        Self {
+            group,
+            l1,
+            flying: BinaryHeap::new(),
+            places,
+            stored: VecDeque::with_capacity(ON_THEIR_WAY),
+            parts: std::array::from_fn(|_| Part::new()),
+            turned_to: 0,
+            turns: f64::INFINITY,
+            lsu_free,
+            data_free,
+            port_free,
+            next_launch,
+            issue_cycles,
+            global_cycles,
+            shared_cycles,
+        }
+    }
+
+    /// The part that the load/store unit turns to: each in turn, of those that wait.
+    pub(super) fn next_part(&mut self, now: f64) -> Option<usize> {
+        let next = (1..=PARTS).map(|further| (self.turned_to + further) % PARTS);
+        let waits = |part: &usize| !self.parts[*part].queue.is_empty() && self.parts[*part].again <= now;
+        let next = next.into_iter().find(waits)?;
+        self.turned_to = next;
+        Some(next)
+    }
+
+    /// Reads constants, and says when they are here.
+    pub(super) fn read_constant(&mut self, request: Traced, issued: f64, constants: &Constants) -> f64 {
+        // One address comes with the instruction; each of several takes a pass.
+        let passes = if request.wavefronts > 1 { f64::from(request.wavefronts) } else { 0.0 };
+        let done = issued + passes * constants.constant_pass;
+        let issue_free = self.parts.iter().fold(0.0, |latest: f64, part| latest.max(part.issue_free));
+        self.issue_cycles += (done - issue_free).max(0.0);
+        self.parts.iter_mut().for_each(|part| part.issue_free = part.issue_free.max(done));
+        done + constants.latency_shared
+    }
+
+    /// Has the load/store unit, the data with it, busy for so many cycles, and says until when.
+    fn take_data(&mut self, now: f64, cycles: f64) -> f64 {
+        self.data_free = self.data_free.max(now) + cycles;
+        self.lsu_free = self.data_free;
+        self.data_free
+    }
+
+    /// Serves the first request of a part, which touches `lines`, as far as one turn goes. A store to lines that the warp has just
+    /// stored to `with` goes to the L2 with that.
+    pub(super) fn serve(
+        &mut self,
+        part: usize,
+        request: Traced,
+        lines: &[Line],
+        with: &[Line],
+        now: f64,
+        constants: &Constants,
+        memory: &mut Memory,
+    ) -> Option<Served> {
+        match request.what {
+            What::SharedLoad | What::SharedStore => {
+                let wavefronts = f64::from(request.wavefronts);
+                memory.traffic.shared_wavefronts += wavefronts;
+                self.shared_cycles += wavefronts;
+                let done = self.take_data(now, wavefronts);
+                let is_load = request.what == What::SharedLoad;
+                Some(if is_load { Served::Here(done + constants.latency_shared) } else { Served::Sent })
+            }
+            What::Load { past_l1 } => self.load(part, request, lines, past_l1, now, constants, memory),
+            What::Store | What::Atomic => {
+                if request.what == What::Atomic {
+                    for line in lines {
+                        memory.add(line.number, sectors(line), self.send(now, sectors(line), constants));
+                    }
+                } else {
+                    self.store(lines, with, now, constants, memory);
+                }
+                let cycles = f64::from(request.wavefronts).max(lines.len() as f64);
+                self.global_cycles += cycles;
+                // They are not waited for, nor do they wait for what comes back.
+                self.lsu_free = now + cycles;
+                self.data_free = self.data_free.max(now) + cycles;
+                Some(Served::Sent)
+            }
+            What::Wait | What::Constant => Some(Served::Sent),
+        }
+    }
+
+    /// Looks the lines of a load up. In each pass every bank of the tags takes the next of its lines, if that is here or there is a
+    /// place for it. After a pass that finds one missing it is another part's turn.
+    fn load(
+        &mut self,
+        part: usize,
+        request: Traced,
+        lines: &[Line],
+        past_l1: bool,
+        now: f64,
+        constants: &Constants,
+        memory: &mut Memory,
+    ) -> Option<Served> {
+        let mut load = self.parts[part].queue[0].load;
+        let others = (0..PARTS).any(|other| other != part && !self.parts[other].queue.is_empty());
+        let mut at = now;
+        while load.looked_up < lines.len() {
+            self.give_places_free(at);
+            let (before, coming, mut waits) = (load.looked_up, load.coming, false);
+            for bank in 0..TAG_BANKS {
+                let of_bank = |i: &usize| tag_bank(lines[*i].number) == bank;
+                load.next[bank] = (load.next[bank]..lines.len()).find(of_bank).unwrap_or(lines.len());
+                let Some(line) = lines.get(load.next[bank]) else { continue };
+                let Some((ready, is_coming)) = self.look_up(line, past_l1, at, constants, memory) else {
+                    waits = true;
+                    continue;
+                };
+                load.next[bank] += 1;
+                load.looked_up += 1;
+                load.here = load.here.max(ready);
+                load.coming += usize::from(is_coming);
+            }
+            load.passes += u32::from(load.looked_up > before);
+            at += 1.0;
+            self.parts[part].again = if waits { at - 1.0 + AGAIN } else { 0.0 };
+            if waits || load.coming > coming && others && load.looked_up < lines.len() {
+                self.lsu_free = at;
+                self.parts[part].queue[0].load = load;
+                return None;
+            }
+        }
+        let Progress { coming, here, passes, .. } = load;
+        let (tags, more) = (f64::from(passes), f64::from(passes.saturating_sub(u32::from(request.tags))));
+        let data = if 2 * coming < lines.len() {
+            f64::from(request.wavefronts)
+        } else {
+            // The more lines wait for a place, the fewer conflicts there are in a pass: none with each line in its own.
+            let missing = f64::from(request.wavefronts_missing);
+            let [conflicts, most] = [missing, lines.len() as f64].map(|all| all - f64::from(request.tags));
+            missing + if more > 0.0 { more * (1.0 - conflicts / most) } else { 0.0 }
+        };
+        // What is at hand does not wait for what is not.
+        let data = data + f64::from(u8::from((1..lines.len()).contains(&coming)));
+        memory.traffic.l1_wavefronts += data;
+        memory.traffic.l1_tags += tags;
+        self.global_cycles += data.max(tags).max(LOAD);
+        if coming > 0 {
+            self.lsu_free = at;
+            return Some(Served::Coming { here: here.max(at), data: data.max(LOAD) });
+        }
+        Some(Served::Here(self.take_data(now, data.max(tags).max(LOAD)) + constants.latency_l1))
+    }
+
+    /// Looks a line of a load up, and says when it is here and whether it is on its way; nothing if it has to wait for a place.
+    fn look_up(
+        &mut self,
+        line: &Line,
+        past_l1: bool,
+        at: f64,
+        constants: &Constants,
+        memory: &mut Memory,
+    ) -> Option<(f64, bool)> {
+        let wanted = sectors(line);
+        if past_l1 {
+            return Some((memory.read(self.group, line.number, wanted, self.send(at, wanted, constants)), true));
+        }
+        let has_place = |known: &mut cache::Line| known.ready > at || wanted & !known.valid == 0;
+        if self.flying.len() >= self.places && !self.l1.peek(line.number).is_some_and(has_place) {
+            return None;
+        }
+        let (known, _) = self.l1.touch(line.number);
+        let (lacks, ready) = (wanted & !known.valid, known.ready);
+        if lacks == 0 {
+            return Some((ready, ready > at));
+        }
+        known.valid |= lacks;
+        let arrives = memory.read(self.group, line.number, lacks, self.send(at, lacks, constants)).max(ready);
+        if let Some(known) = self.l1.peek(line.number) {
+            known.ready = arrives;
+        }
+        if ready <= at {
+            self.flying.push(Reverse((key(arrives), line.number)));
+        }
+        Some((arrives, true))
+    }
+
+    /// Gives the places of the lines free that have arrived by then.
+    fn give_places_free(&mut self, at: f64) {
+        while let Some(Reverse((arrives, number))) = self.flying.peek().copied()
+            && f64::from_bits(arrives) <= at
+        {
+            self.flying.pop();
+            // More sectors of it may have been asked for since.
+            if let Some(known) = self.l1.peek(number).filter(|known| known.ready > at) {
+                self.flying.push(Reverse((key(known.ready), number)));
+            }
+        }
+    }
+
+    /// Stores to `lines`. Sectors that the warp has just stored to `with`, or that any warp's store has on their way, go to the
+    /// L2 together with those.
+    fn store(&mut self, lines: &[Line], with: &[Line], start: f64, constants: &Constants, memory: &mut Memory) {
+        for line in lines {
+            let just = with.iter().find(|other| other.number == line.number).map_or(0, sectors);
+            let stored = match self.stored.iter_mut().find(|(number, _)| *number == line.number) {
+                Some((_, stored)) => stored,
+                None => {
+                    self.stored.truncate(ON_THEIR_WAY - 1);
+                    self.stored.push_front((line.number, 0));
+                    &mut self.stored[0].1
+                }
+            };
+            let alone = sectors(line) & !just & !*stored;
+            *stored |= sectors(line);
+            self.l1.touch(line.number);
+            memory.write(self.group, line, alone, self.send(start, alone, constants));
+        }
+    }
+
+    /// Sends a request for sectors of one line through the port to the L2, and says when it is there.
+    fn send(&mut self, from: f64, sectors: u8, constants: &Constants) -> f64 {
+        let sent = from.max(self.port_free);
+        self.port_free = sent + f64::from(sectors.count_ones()) / constants.port_sectors;
+        sent
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::chip::Chip;
+    use super::*;
+    use std::panic::Location;
+
+    #[test]
+    fn lines_at_hand_pass_the_data_before_those_that_are_not() {
+        let chip = Chip::load("h200").expect("is built in");
+        let constants = Constants::of(&chip);
+        let mut memory = Memory::new(&chip, constants);
+        let mut sm = Multiprocessor::new(0, 1 << 16, &constants);
+        let (load, at) = (What::Load { past_l1: false }, Location::caller());
+        let request = Traced { warp: 0, what: load, at, wavefronts: 1, wavefronts_missing: 1, tags: 1, lines_end: 0 };
+        let lines = [3, 4].map(|number| Line { number, bytes: [32; 4] });
+        let mut passes = |lines: &[Line], at: f64| {
+            let before = memory.traffic.l1_wavefronts;
+            sm.parts[0].queue = [Queued { slot: 0, warp: 0, place: 0, load: Progress::default() }].into();
+            assert!(sm.serve(0, request, lines, &[], at, &constants, &mut memory).is_some());
+            memory.traffic.l1_wavefronts - before
+        };
+        assert_eq!(passes(&lines[..1], 0.0), 1.0, "nothing is at hand");
+        assert_eq!(passes(&lines, 10.0), 1.0, "one line is on its way, the other not even that");
+        assert_eq!(passes(&lines, 1e5), 1.0, "both are at hand");
+        let lines = [4, 5].map(|number| Line { number, bytes: [32; 4] });
+        assert_eq!(passes(&lines, 2e5), 2.0, "one is at hand");
+    }
+}
