@@ -1,8 +1,8 @@
 // What the descriptions of chips leave open and `predict` needs: how fast blocks are launched, what stores and atomics cost
 // the L2, how latencies differ from place to place, how often a load passes an L1 that has its data, which lines stay there,
 // which reads the L2 serves as one, how much of it there is for lines that all read, what of it stays dirty, what lines that lie
-// apart cost the memory, which warps and blocks go first, when the load/store unit turns to another, what reads of the L2 wait for, and
-// how long the memory takes.
+// apart cost the memory, which warps and blocks go first, when the load/store unit turns to another, how long it looks lines up, what
+// reads of the L2 wait for, and how long the memory takes.
 //
 //     nvcc -O3 -arch=native -o probes probes.cu && ./probes > probes.txt
 
@@ -453,6 +453,111 @@ static void turns(const char* zeros, unsigned lines, unsigned apart, unsigned wi
     printf("\n");
 }
 
+// ---- Lookups: so many warps load 32 lines of memory each at a time, each its own or all the same, and a hundred cycles later another warp
+// loads a line that the L1 has: when that is there, from when the first of the others began.
+
+__device__ unsigned load(const float* from) {
+    unsigned bits;
+    asm volatile("ld.global.u32 %0, [%1];" : "=r"(bits) : "l"(from) : "memory");
+    return bits;
+}
+
+__device__ unsigned cycles_now() {
+    unsigned cycles;
+    asm volatile("mov.u32 %0, %%clock;" : "=r"(cycles) : : "memory");
+    return cycles;
+}
+
+__global__ void hit_after_others(const float* zeros, unsigned others, bool same, unsigned rounds, uint2* spans, float* out) {
+    unsigned warp = threadIdx.x / 32, lane = threadIdx.x % 32, bits = load(zeros);
+    for (unsigned round = 0; round < rounds; round++) {
+        const float* from = warp == 31 ? zeros : zeros + (size_t(round + 1) * 1024 + (same ? 0 : 32 * warp) + lane) * 32;
+        from += bits;
+        // What was on its way before is here.
+        for (unsigned begin = cycles_now(); cycles_now() - begin < 4000;) {}
+        __syncthreads();
+        if (warp < others || warp == 31) {
+            unsigned begin = cycles_now();
+            while (warp == 31 && cycles_now() - begin < 100) {}
+            bits |= load(from);
+            if (bits != 0) *out = 1;
+            unsigned end = cycles_now();
+            if (lane == 0) spans[warp * rounds + round] = {begin, end};
+        }
+    }
+}
+
+static void lookups(const char* zeros, bool same) {
+    const unsigned rounds = 64;
+    uint2* spans;
+    float* out;
+    CHECK(cudaMalloc(&spans, 32 * rounds * sizeof *spans));
+    CHECK(cudaMalloc(&out, sizeof *out));
+    printf("lookups: a line that the L1 has, after so many loads of 32 lines of memory, %s:", same ? "all of the same" : "each of its own");
+    for (unsigned others : {0, 4, 8, 16, 24, 28}) {
+        std::vector<uint2> host(32 * rounds);
+        // With cold code the first launch takes longer.
+        for (int launch = 0; launch < 2; launch++) {
+            // Lines that no launch before had.
+            auto from = reinterpret_cast<const float*>(zeros) + size_t(16 * launch + 8 * same + others / 4) * (rounds + 1) * 1024 * 32;
+            hit_after_others<<<1, 1024>>>(from, others, same, rounds, spans, out);
+            CHECK(cudaMemcpy(host.data(), spans, host.size() * sizeof host[0], cudaMemcpyDeviceToHost));
+        }
+        std::vector<unsigned> took;
+        for (unsigned round = 0; round < rounds; round++) {
+            int earlier = 0;
+            unsigned begin = host[31 * rounds + round].x, end = host[31 * rounds + round].y;
+            for (unsigned warp = 0; warp < others; warp++) earlier = std::max(earlier, int(begin - host[warp * rounds + round].x));
+            took.push_back(end - begin + earlier);
+        }
+        std::sort(took.begin(), took.end());
+        printf(" %2u: %u cycles", others, took[rounds / 2]);
+    }
+    printf("\n");
+}
+
+// ---- Groups: eight warps each load the same 32 lines at a time, which the L2 has, so many loads of a warp in flight: how long a load takes.
+
+template <int IN_FLIGHT> __global__ void groups_of_eight(const float* zeros, unsigned lines, unsigned loads, unsigned* ends, float* out) {
+    unsigned warp = (blockIdx.x * blockDim.x + threadIdx.x) / 32, lane = threadIdx.x % 32;
+    float sum = 0;
+    for (unsigned i = 0; i < loads; i += IN_FLIGHT) {
+        float loaded[IN_FLIGHT];
+#pragma unroll
+        for (int k = 0; k < IN_FLIGHT; k++) {
+            unsigned line = (((i + k) * 32 + lane) * 513 + warp / 8 * 131) % lines;
+            loaded[k] = zeros[size_t(line) * 32 + warp % 8 + (sum != 0)];
+        }
+#pragma unroll
+        for (float value : loaded) sum += value;
+        unsigned end = clock() + (sum != 0);
+        if (lane == 0) ends[warp * (loads / IN_FLIGHT) + i / IN_FLIGHT] = end;
+    }
+    if (sum != 0) *out = sum;
+}
+
+template <int IN_FLIGHT> static void groups(const char* zeros, int sms, unsigned warps) {
+    const unsigned loads = 512, lines = 1 << 17, each = loads / IN_FLIGHT, skipped = 16;
+    unsigned* ends;
+    float* out;
+    CHECK(cudaMalloc(&ends, sms * warps * each * sizeof *ends));
+    CHECK(cudaMalloc(&out, sizeof *out));
+    // Both partitions of the L2 have the lines after the first launch.
+    for (int launch = 0; launch < 2; launch++) {
+        groups_of_eight<IN_FLIGHT><<<sms, 32 * warps>>>(reinterpret_cast<const float*>(zeros), lines, loads, ends, out);
+    }
+    std::vector<unsigned> host(warps * each), took;
+    CHECK(cudaMemcpy(host.data(), ends, host.size() * sizeof *ends, cudaMemcpyDeviceToHost));
+    for (unsigned warp = 0; warp < warps; warp++) {
+        for (unsigned i = skipped; i < each; i++) took.push_back((host[warp * each + i] - host[warp * each + i - 1]) / IN_FLIGHT);
+    }
+    std::sort(took.begin(), took.end());
+    printf("groups: %2u warps, %d in flight: cycles a load at 5, 25, 50, 75 and 95 %%:", warps, IN_FLIGHT);
+    for (int percent : {5, 25, 50, 75, 95}) printf(" %u", took[percent * (took.size() - 1) / 100]);
+    printf("\n");
+    CHECK(cudaFree(ends));
+}
+
 // ---- Overtaking: one multiprocessor's loads of lines that all of the L2 has, one after another, while so many warps of others load a line
 // each that only memory has, at random. Those that take more than `late` cycles are counted.
 
@@ -587,6 +692,12 @@ int main() {
     queues<4>(buffer, sms);
     for (unsigned lines : {1, 4, 8, 16, 32}) turns(buffer, lines, 4, 32);
     turns(buffer, 32, 4, 8);
+    for (bool same : {false, true}) lookups(buffer, same);
+    for (unsigned warps : {8, 16, 32}) {
+        groups<1>(buffer, sms, warps);
+        groups<2>(buffer, sms, warps);
+        groups<4>(buffer, sms, warps);
+    }
     overtaking(buffer, bytes, sms);
     for (unsigned lines : {1, 2, 4, 8, 16, 32}) lateness(buffer, bytes, lines);
 }
