@@ -1,11 +1,12 @@
 // Loads for Nsight Compute to count, of what no description of a chip says and `predict` needs: how many lines can be on their way
-// to a multiprocessor, how long lines stay in its L1, and which slices of the L2 and channels of the memory they belong to. Nothing is
-// timed or printed.
+// to a multiprocessor, how long lines stay in its L1, which slices of the L2 and channels of the memory they belong to, and which
+// multiprocessors' reads are one to the L2. Nothing is timed.
 //
 //     nvcc -O3 -arch=native -o counted counted.cu, and ncu as in ../README.md
 
 #include <cstdio>
 #include <cstdlib>
+#include <vector>
 
 static void check(cudaError_t error, const char* what) {
     if (error != cudaSuccess) {
@@ -89,6 +90,78 @@ static void slices(char* zeros, int sms) {
     sectors<<<sms, 256>>>(zeros, 1 << 21, 128, 1, to);
 }
 
+// ---- Neighbours: some multiprocessors read the same lines at the same time, but for the last, which is so many cycles later.
+
+struct Readers {
+    unsigned long long among[4];
+    unsigned count, last, later;
+};
+
+// The last to arrive says when all begin, by the GPU's clock.
+__device__ void begin_together(unsigned count, unsigned* arrived, unsigned long long* when) {
+    unsigned long long now;
+    if (atomicAdd(arrived, 1) == count - 1) {
+        asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
+        atomicExch(when, now + 20000);
+    }
+    unsigned long long begin;
+    while ((begin = atomicAdd(when, 0ull)) == 0) __nanosleep(500);
+    do {
+        asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
+    } while (now < begin);
+}
+
+__global__ void neighbours(const float4* from, Readers readers, unsigned rounds, unsigned* arrived, unsigned long long* when, float* to) {
+    // So much of it that a multiprocessor has room for one block.
+    extern __shared__ float room[];
+    unsigned number;
+    asm volatile("mov.u32 %0, %%smid;" : "=r"(number));
+    if ((readers.among[number / 64] >> number % 64 & 1) == 0) return;
+    if (threadIdx.x == 0) begin_together(readers.count, arrived, when);
+    __syncthreads();
+    long long next = clock64() + 2000 + (number == readers.last ? readers.later : 0);
+    float sum = 0;
+    for (unsigned round = 0; round < rounds; round++) {
+        while (clock64() < next) {}
+        float4 value = __ldg(from + round * blockDim.x + threadIdx.x);
+        sum += value.x + value.y + value.z + value.w;
+        __syncthreads();
+        next += 6000;
+    }
+    if (sum != 0) *to = sum + room[0];
+}
+
+static void neighbours_of(const char* zeros, int sms) {
+    const unsigned rounds = 64, threads = 256, room = 160 << 10;
+    unsigned* arrived;
+    unsigned long long* when;
+    CHECK(cudaMalloc(&arrived, sizeof *arrived));
+    CHECK(cudaMalloc(&when, sizeof *when));
+    CHECK(cudaFuncSetAttribute(neighbours, cudaFuncAttributeMaxDynamicSharedMemorySize, room));
+    size_t begun = 0;
+    auto read = [&](std::vector<unsigned> among, unsigned later, bool has_l2) {
+        Readers readers = {{}, unsigned(among.size()), among.back(), later};
+        for (unsigned number : among) readers.among[number / 64] |= 1ull << number % 64;
+        CHECK(cudaMemset(arrived, 0, sizeof *arrived));
+        CHECK(cudaMemset(when, 0, sizeof *when));
+        auto lines = reinterpret_cast<const float4*>(zeros);
+        // Others each time, or always the first, which the L2 has by now.
+        if (!has_l2) lines += (begun += rounds * threads);
+        neighbours<<<sms, threads, room>>>(lines, readers, rounds, arrived, when, const_cast<float*>(&lines->x));
+        CHECK(cudaDeviceSynchronize());
+        printf("neighbours:");
+        for (unsigned number : among) printf(" %u", number);
+        printf(", the last %u cycles later, lines of %s:\n", later, has_l2 ? "the L2" : "memory");
+    };
+    for (unsigned other = 1; other < unsigned(sms); other++) read({0, other}, 0, false);
+    // Those that the launches before show to be neighbours of the first, on GPUs with 132.
+    const std::vector<unsigned> group = {0, 1, 16, 17, 32, 33, 48, 49};
+    for (size_t count = 1; count <= group.size(); count++) read({group.begin(), group.begin() + count}, 0, false);
+    for (unsigned later = 0; later <= 1500; later += 100) read({0, 1}, later, false);
+    read({0, 1}, 0, true);
+    for (unsigned later = 0; later <= 160; later += 10) read({0, 1}, later, true);
+}
+
 int main() {
     cudaDeviceProp properties;
     CHECK(cudaGetDeviceProperties(&properties, 0));
@@ -99,5 +172,6 @@ int main() {
     places(reinterpret_cast<float*>(zeros), (256 << 20) / 128, properties.multiProcessorCount);
     stay(zeros);
     slices(zeros, properties.multiProcessorCount);
+    neighbours_of(zeros, properties.multiProcessorCount);
     CHECK(cudaDeviceSynchronize());
 }

@@ -1,12 +1,13 @@
-// What the descriptions of chips leave open and `predict` needs: how fast blocks are launched, what stores and atomics cost
-// the L2, how latencies differ from place to place, how often a load passes an L1 that has its data, which lines stay there,
+// What the descriptions of chips leave open and `predict` needs: how fast blocks are launched, and where, what stores and atomics
+// cost the L2, how latencies differ from place to place, how often a load passes an L1 that has its data, which lines stay there,
 // which reads the L2 serves as one, how much of it there is for lines that all read, what of it stays dirty, what lines that lie
 // apart cost the memory, which warps and blocks go first, when the load/store unit turns to another, how long it looks lines up, what
-// reads of the L2 wait for, and how long the memory takes.
+// reads of the L2 wait for, and how long the memory takes, alone and among others.
 //
 //     nvcc -O3 -arch=native -o probes probes.cu && ./probes > probes.txt
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <random>
@@ -53,6 +54,157 @@ static void launches() {
         float ms = median_ms([=] { nothing<<<blocks, threads>>>(); });
         printf("launch: %4d threads a block: %.0f blocks/us\n", threads, blocks / ms / 1e3);
     }
+}
+
+// ---- Where blocks are launched: each says which multiprocessor it is on, and ends after any time up to `longest` cycles. In the first
+// blocks, of which each multiprocessor has room for one, a group of multiprocessors begins where the number falls.
+
+__device__ unsigned mixed(unsigned number) {
+    number = (number ^ number >> 16) * 0x7feb352du;
+    number = (number ^ number >> 15) * 0x846ca68bu;
+    return number ^ number >> 16;
+}
+
+__device__ unsigned this_multiprocessor() {
+    unsigned number;
+    asm volatile("mov.u32 %0, %%smid;" : "=r"(number));
+    return number;
+}
+
+__global__ void where(unsigned longest, unsigned* multiprocessors) {
+    long long begin = clock64(), takes = mixed(blockIdx.x) % longest;
+    if (threadIdx.x == 0) multiprocessors[blockIdx.x] = this_multiprocessor();
+    while (clock64() - begin < takes) {}
+}
+
+// The multiprocessor of each block.
+static std::vector<unsigned> launched(int blocks, unsigned longest, unsigned shared_bytes) {
+    std::vector<unsigned> multiprocessors(blocks);
+    unsigned* on_gpu;
+    CHECK(cudaMalloc(&on_gpu, blocks * sizeof *on_gpu));
+    CHECK(cudaFuncSetAttribute(where, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes));
+    where<<<blocks, 256, shared_bytes>>>(longest, on_gpu);
+    CHECK(cudaMemcpy(multiprocessors.data(), on_gpu, blocks * sizeof *on_gpu, cudaMemcpyDeviceToHost));
+    CHECK(cudaFree(on_gpu));
+    return multiprocessors;
+}
+
+static std::vector<unsigned> groups_of(int sms) {
+    std::vector<unsigned> groups(sms), first = launched(sms, 100000, 160 << 10);
+    unsigned group = 0;
+    for (int i = 0; i < sms; i++) {
+        group += i > 0 && first[i] < first[i - 1];
+        groups[first[i]] = group;
+    }
+    return groups;
+}
+
+static void rounds(int sms) {
+    printf("rounds: the first blocks, one a multiprocessor, are on");
+    for (unsigned multiprocessor : launched(sms, 100000, 160 << 10)) printf(" %u", multiprocessor);
+    printf("\n");
+    auto groups = groups_of(sms);
+    for (unsigned longest : {1000, 2000, 4000, 16000}) {
+        const int blocks = 1 << 16, skipped = 1 << 13;
+        auto at = launched(blocks, longest, 0);
+        int same = 0, neighbour = 0, group = 0, count = blocks - skipped - 1;
+        for (int i = skipped; i + 1 < blocks; i++) {
+            unsigned here = at[i], next = at[i + 1];
+            same += next == here;
+            neighbour += next == (here ^ 1);
+            group += next != here && next != (here ^ 1) && groups[next] == groups[here];
+        }
+        printf("rounds: of blocks of up to %5u cycles the next is on the same multiprocessor for %.1f %%, on its neighbour for %.1f %%, "
+               "on another of the group for %.1f %%\n",
+               longest, 100.0 * same / count, 100.0 * neighbour / count, 100.0 * group / count);
+    }
+}
+
+// ---- Ways: one multiprocessor after another loads lines, one at a time, that only memory has, or its side of the L2 has. How long it
+// takes beyond what this multiprocessor's loads, and loads of this line by those of its side, take on average, and how much of that is
+// the same for others; what takes more than 100 cycles more, or fewer, left out.
+
+__global__ void loads_of_one(const char* zeros, unsigned lines, int rounds, unsigned multiprocessor, unsigned* cycles, int* out) {
+    // So much of it that a multiprocessor has room for one block.
+    extern __shared__ float room[];
+    if (this_multiprocessor() != multiprocessor || threadIdx.x != 0) return;
+    int sum = 0;
+    for (int round = 0; round < rounds; round++) {
+        for (unsigned i = 0; i < lines; i++) {
+            unsigned begin = clock();
+            sum += __ldcg(reinterpret_cast<const int*>(zeros + size_t(i) * 33 * 128 + sum));
+            if (sum != 0) break;
+            cycles[i] = unsigned(clock()) - begin;
+        }
+    }
+    if (sum != 0) *out = sum + int(room[0]);
+}
+
+static void ways(char* buffer, size_t bytes, int sms, bool from_memory) {
+    const unsigned lines = 1024, room = 160 << 10;
+    unsigned* cycles;
+    int* out;
+    CHECK(cudaMalloc(&cycles, lines * sizeof *cycles));
+    CHECK(cudaMalloc(&out, sizeof *out));
+    CHECK(cudaFuncSetAttribute(loads_of_one, cudaFuncAttributeMaxDynamicSharedMemorySize, room));
+    std::vector<std::vector<double>> took(sms, std::vector<double>(lines));
+    std::vector<unsigned> host(lines);
+    for (int sm = 0; sm < sms; sm++) {
+        std::fill(took[sm].begin(), took[sm].end(), 1e9);
+        // The least of five: now and then something else is in the way.
+        for (int launch = 0; launch < 5; launch++) {
+            if (from_memory) CHECK(cudaMemset(buffer + bytes / 2, 0, bytes / 2));
+            loads_of_one<<<sms, 32, room>>>(buffer, lines, from_memory ? 1 : 2, sm, cycles, out);
+            CHECK(cudaMemcpy(host.data(), cycles, lines * sizeof *cycles, cudaMemcpyDeviceToHost));
+            for (unsigned i = 0; i < lines; i++) took[sm][i] = std::min(took[sm][i], double(host[i]));
+        }
+    }
+    auto less_means_of_lines = [&](auto is_one) {
+        for (unsigned i = 0; i < lines; i++) {
+            double sum = 0, count = 0;
+            for (int sm = 0; sm < sms; sm++) if (is_one(sm)) sum += took[sm][i], count++;
+            for (int sm = 0; sm < sms; sm++) if (is_one(sm)) took[sm][i] -= sum / count;
+        }
+    };
+    auto covariance = [&](int a, int b) {
+        double sum = 0;
+        for (unsigned i = 0; i < lines; i++) sum += took[a][i] * took[b][i];
+        return sum / lines;
+    };
+    // Those that something else was in the way of each time say nothing of ways.
+    double late = 0;
+    auto leave_late_out = [&] {
+        for (auto& of_one : took) {
+            for (double& cycles : of_one) if (std::abs(cycles) > 100) late++, cycles = 0;
+        }
+    };
+    std::vector<double> means(sms);
+    double mean = 0, of_multiprocessors = 0;
+    for (int sm = 0; sm < sms; sm++) {
+        for (double cycles : took[sm]) means[sm] += cycles / lines;
+        for (double& cycles : took[sm]) cycles -= means[sm];
+        mean += means[sm] / sms;
+    }
+    for (double of_one : means) of_multiprocessors += (of_one - mean) * (of_one - mean) / sms;
+    less_means_of_lines([](int) { return true; });
+    // Where a line is near for those of one side, it is far for the others.
+    std::vector<bool> is_of_first_side(sms);
+    for (int sm = 0; sm < sms; sm++) is_of_first_side[sm] = covariance(0, sm) > 0;
+    for (bool side : {false, true}) less_means_of_lines([&](int sm) { return is_of_first_side[sm] == side; });
+    leave_late_out();
+    auto groups = groups_of(sms);
+    double sums[4] = {}, counts[4] = {};
+    for (int a = 0; a < sms; a++) {
+        for (int b = 0; b < sms; b++) {
+            if (is_of_first_side[a] != is_of_first_side[b]) continue;
+            int kind = a == b ? 0 : a == (b ^ 1) ? 1 : groups[a] == groups[b] ? 2 : 3;
+            sums[kind] += covariance(a, b), counts[kind]++;
+        }
+    }
+    printf("ways: from %s: mean %.1f cycles, by multiprocessor a standard deviation of %.1f, by line and multiprocessor beyond that a "
+           "variance of %.0f but for %.1f %%: covariance of neighbours %.0f, of others of a group %.0f, of others of a side %.0f\n",
+           from_memory ? "memory" : "the L2", mean, std::sqrt(of_multiprocessors), sums[0] / counts[0], 100 * late / sms / lines,
+           sums[1] / counts[1], sums[2] / counts[2], sums[3] / counts[3]);
 }
 
 // ---- Stores: each lane K times in a row, a word further each time, lanes `stride` bytes apart.
@@ -561,12 +713,6 @@ template <int IN_FLIGHT> static void groups(const char* zeros, int sms, unsigned
 // ---- Overtaking: one multiprocessor's loads of lines that all of the L2 has, one after another, while so many warps of others load a line
 // each that only memory has, at random. Those that take more than `late` cycles are counted.
 
-__device__ unsigned mixed(unsigned number) {
-    number = (number ^ number >> 16) * 0x7feb352du;
-    number = (number ^ number >> 15) * 0x846ca68bu;
-    return number ^ number >> 16;
-}
-
 __global__ void read_lines(const float* zeros, unsigned lines, float* out) {
     float sum = 0;
     for (unsigned i = threadIdx.x; i < lines; i += blockDim.x) sum += __ldcg(zeros + size_t(i) * 32);
@@ -597,7 +743,7 @@ __global__ void hits_among_misses(
             if (threadIdx.x % 32 == 0) sum = sum_of_line(zeros, known + mixed(mixed(i) + warp) % unknown, sum);
         }
     }
-    if (sum != 0) *out = sum + room[0];
+    if (sum != 0) *out = sum + int(room[0]);
 }
 
 static void overtaking(const char* buffer, size_t bytes, int sms) {
@@ -661,6 +807,49 @@ static void lateness(const char* buffer, size_t bytes, unsigned lines) {
     printf("\n");
 }
 
+// ---- Waits: so many warps of every multiprocessor load 32 lines at random, one load after another, but for every sixteenth of them,
+// which loads one line.
+
+__global__ void loads_among_others(const float* zeros, unsigned all, unsigned loads, unsigned* cycles, float* out) {
+    unsigned warp = (blockIdx.x * blockDim.x + threadIdx.x) / 32, lane = threadIdx.x % 32;
+    float sum = 0;
+    for (unsigned i = 0; i < loads; i++) {
+        unsigned line = mixed(mixed(warp * loads + i) + (warp % 16 == 0 ? 0 : lane)) % all + unsigned(sum);
+        __syncwarp();
+        unsigned begin = clock();
+        sum = sum_of_line(zeros, line, sum);
+        __syncwarp();
+        unsigned took = clock() - begin + (sum != 0);
+        if (lane == 0) cycles[warp * loads + i] = took;
+    }
+    if (sum != 0) *out = sum;
+}
+
+static void waits(const char* buffer, size_t bytes, int sms, unsigned warps) {
+    const unsigned loads = 128, skipped = 32, count = sms * warps;
+    unsigned* on_gpu;
+    float* out;
+    CHECK(cudaMalloc(&on_gpu, count * loads * sizeof *on_gpu));
+    CHECK(cudaMalloc(&out, sizeof *out));
+    loads_among_others<<<count / 8, 256>>>(reinterpret_cast<const float*>(buffer), unsigned(bytes / 128), loads, on_gpu, out);
+    std::vector<unsigned> host(count * loads), took[2];
+    CHECK(cudaMemcpy(host.data(), on_gpu, host.size() * sizeof *on_gpu, cudaMemcpyDeviceToHost));
+    for (unsigned warp = 0; warp < count; warp++) {
+        // Not while all begin, nor while they end.
+        for (unsigned i = skipped; i < loads - skipped; i++) took[warp % 16 == 0].push_back(host[warp * loads + i]);
+    }
+    for (bool of_one : {true, false}) {
+        auto& cycles = took[of_one];
+        double mean = 0;
+        for (unsigned of_load : cycles) mean += double(of_load) / cycles.size();
+        std::sort(cycles.begin(), cycles.end());
+        printf("waits: %2u warps, a load of %2d lines: mean %.0f cycles, at 1, 5, 25, 50, 75, 95 and 99 %%:", warps, of_one ? 1 : 32, mean);
+        for (int percent : {1, 5, 25, 50, 75, 95, 99}) printf(" %u", cycles[size_t(percent) * cycles.size() / 100]);
+        printf("\n");
+    }
+    CHECK(cudaFree(on_gpu));
+}
+
 int main() {
     cudaDeviceProp gpu;
     CHECK(cudaGetDeviceProperties(&gpu, 0));
@@ -671,6 +860,8 @@ int main() {
     CHECK(cudaMalloc(&buffer, bytes));
     CHECK(cudaMemset(buffer, 0, bytes));
     launches();
+    rounds(sms);
+    for (bool from_memory : {false, true}) ways(buffer, bytes, sms, from_memory);
     for (size_t stride : {4, 16, 32, 64, 128}) stores_of<1>(buffer, bytes, stride, sms);
     stores_of<4>(buffer, bytes, 16, sms);
     for (size_t stride : {32, 128}) {
@@ -700,4 +891,5 @@ int main() {
     }
     overtaking(buffer, bytes, sms);
     for (unsigned lines : {1, 2, 4, 8, 16, 32}) lateness(buffer, bytes, lines);
+    for (unsigned warps : {8, 16, 32, 64}) waits(buffer, bytes, sms, warps);
 }
