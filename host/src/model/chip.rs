@@ -223,8 +223,13 @@ pub(super) struct Constants {
     pub(super) used_after: f64,
     /// Cycles a pass of constant memory.
     pub(super) constant_pass: f64,
-    /// The share by which latencies differ from place to place, up and down.
+    /// The share by which memory is nearer to the partition of the L2 that a line belongs to, and further from others.
     pub(super) spread: f64,
+    /// Cycles by which ways to the L2 are longer or shorter at most: of groups of multiprocessors, where the L2 has what is read and
+    /// where memory has, and of pairs of them beyond that, by the probe `ways`.
+    pub(super) way_from_l2: f64,
+    pub(super) way_from_memory: f64,
+    pub(super) way_of_pair: f64,
     /// The share of lines that memory needs more time for, and how many cycles more at most: any number up to that.
     pub(super) late_share: f64,
     pub(super) late: f64,
@@ -236,9 +241,8 @@ pub(super) struct Constants {
     /// Cycles from one warp that a multiprocessor launches to the next, and from one block that the chip launches.
     pub(super) warp_launch: f64,
     pub(super) block_launch: f64,
-    /// Multiprocessors of a group, and reads of a group for the same sectors that the L2 serves as one, while they are on
-    /// their way.
-    pub(super) sm_group: usize,
+    /// Groups of multiprocessors, and reads of a group for the same sectors that the L2 serves as one: by the probe `neighbours`.
+    pub(super) groups: usize,
     pub(super) coalesced: usize,
     /// Sectors a cycle between a multiprocessor and the L2.
     pub(super) port_sectors: f64,
@@ -285,7 +289,10 @@ impl Constants {
             instruction: 2.5,
             used_after: 0.5,
             constant_pass: 2.0,
-            spread: 0.15,
+            spread: 0.25,
+            way_from_l2: 9.0,
+            way_from_memory: 32.0,
+            way_of_pair: 8.0,
             late_share,
             late,
             shuffle: 24.0,
@@ -293,7 +300,7 @@ impl Constants {
             block_start: 400.0,
             warp_launch: 5.5,
             block_launch: 1.22,
-            sm_group: 16,
+            groups: (chip.sm_count as f64 / 16.0).round().max(1.0) as usize,
             coalesced: 4,
             port_sectors: 2.0,
             l2_sectors: 0.625 * chip.l2_bytes_per_cycle / sector,

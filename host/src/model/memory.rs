@@ -53,13 +53,15 @@ pub(super) struct Memory {
     pub(super) busy: Busy,
 }
 
-/// Sectors of a line on their way to so many multiprocessors, and when the last of them arrives.
+/// Sectors of a line on their way to so many multiprocessors, when the last of them arrives, and until when others of the group can have
+/// them come along.
 #[derive(Clone, Copy, Default)]
 struct Read {
     number: u64,
     sectors: u8,
     readers: usize,
     arrives: f64,
+    open: f64,
 }
 
 /// Queues of a slice of the L2 for reads of lines of another partition, none of which overtakes another, whether the slice has the line
@@ -68,6 +70,9 @@ const QUEUES: usize = 2;
 
 /// Lines of a piece of memory that belongs to one channel.
 const OF_A_CHANNEL: u64 = 2;
+
+/// Cycles after the L2 has what is read in which reads of a group join those before: by the probe `neighbours`.
+const TOGETHER: f64 = 60.0;
 
 /// Places for reads of a group: two of lines that share one are not both known. With more of them the rows of an embedding
 /// that lanes read one by one would come from the L2 less often than an H200 counts.
@@ -92,7 +97,7 @@ impl Memory {
             dirty_lines: 0,
             dirty: Vec::new(),
             drawn: 0,
-            flying: vec![[Read::default(); READS]; (chip.sm_count as usize).div_ceil(constants.sm_group)],
+            flying: vec![[Read::default(); READS]; constants.groups],
             traffic: Traffic::default(),
             completed: 0.0,
             busy: Busy::default(),
@@ -133,12 +138,12 @@ impl Memory {
         (piece.wrapping_add(mixed(piece / channels)) % channels) as usize
     }
 
-    /// Reads sectors of a line for a multiprocessor of a group, and says when they are there. Those that are on their way to
-    /// another of the group come with them.
+    /// Reads sectors of a line for a multiprocessor of a group, and says when they are there. Those that the L2 has not sent yet to
+    /// others of the group come with them.
     pub(super) fn read(&mut self, group: usize, number: u64, wanted: u8, sent: f64) -> f64 {
         let place = (hash(number) >> 32) as usize % READS;
         let mut known = self.flying[group][place];
-        if known.number != number || known.arrives <= sent || known.readers == self.constants.coalesced {
+        if known.number != number || known.open <= sent || known.readers == self.constants.coalesced {
             known = Read { number, ..Read::default() };
         }
         let lacks = wanted & !known.sectors;
@@ -146,7 +151,11 @@ impl Memory {
             self.now = sent;
             let served = self.take_l2(self.near(group), number, lacks, 0.0);
             self.traffic.l2_reads += f64::from(lacks.count_ones());
-            known.arrives = self.fetch(self.near(group), number, lacks, served).max(known.arrives);
+            let there = self.fetch(self.near(group), number, lacks, served);
+            let way = if there > served { self.constants.way_from_memory } else { self.constants.way_from_l2 };
+            let arrives = there + self.constants.latency_l2 + way * self.way(number, group);
+            known.open = known.open.max(there + TOGETHER);
+            known.arrives = known.arrives.max(arrives);
         }
         self.flying[group][place] = Read { sectors: known.sectors | lacks, readers: known.readers + 1, ..known };
         known.arrives
@@ -196,7 +205,7 @@ impl Memory {
         self.evict(gone);
     }
 
-    /// Sees to it that sectors are in a partition of the L2, and says when they are at the multiprocessor.
+    /// Sees to it that sectors are in a partition of the L2, and says when they are.
     fn fetch(&mut self, partition: usize, number: u64, wanted: u8, at: f64) -> f64 {
         let home = self.home(number);
         let mut ready = at;
@@ -219,7 +228,7 @@ impl Memory {
             *behind = behind.max(ready);
             ready = *behind;
         }
-        ready + self.constants.latency_l2 * self.distance(partition, number)
+        ready
     }
 
     /// Sees to it that sectors are in the partition of the L2 that they belong to, and says when they are.
@@ -249,13 +258,19 @@ impl Memory {
 
     /// The partition of the L2 that a group of multiprocessors is at.
     fn near(&self, group: usize) -> usize {
-        group % self.l2.len()
+        group / 2 % self.l2.len()
     }
 
-    /// How far a line is from a partition of the L2, as a factor of the mean: those of its own are near, others far.
+    /// How far a line of memory is from a partition of the L2, as a factor of the mean: those of its own are near, others far.
     fn distance(&self, partition: usize, number: u64) -> f64 {
         let spread = if self.l2.len() > 1 { self.constants.spread } else { 0.0 };
         1.0 + if self.home(number) == partition { -spread } else { spread }
+    }
+
+    /// How long the way of some is to the slice of a line, from -1, the shortest, to 1: as if at random.
+    pub(super) fn way(&self, number: u64, of: usize) -> f64 {
+        let drawn = mixed((self.channel(number) * 1024 + of) as u64) as f64 / u64::MAX as f64;
+        2.0 * drawn - 1.0
     }
 
     /// Cycles that the memory needs for a line beyond what it mostly does: few lines need any, as if it were refreshed.
@@ -427,7 +442,7 @@ mod tests {
     #[test]
     fn up_to_four_reads_of_neighbours_on_their_way_are_one_to_the_l2() {
         let (constants, mut memory) = h200();
-        assert_eq!((constants.sm_group, constants.coalesced), (16, 4));
+        assert_eq!((constants.groups, constants.coalesced), (8, 4));
         let first = memory.read(0, 7, 0b0011, 0.0);
         assert_eq!(memory.read(0, 7, 0b0001, 1.0), first, "it comes with the first");
         let third = memory.read(0, 7, 0b0110, 2.0);
@@ -444,6 +459,63 @@ mod tests {
         assert_eq!(memory.traffic.dram_reads, 4.0, "memory reads pairs of sectors, once");
     }
 
+    /// What the probe `neighbours` counted on an H200: for how many of two reads of the same sectors, one of which comes so many cycles
+    /// later, the L2 is asked once.
+    #[test]
+    fn reads_of_neighbours_join_until_the_l2_has_sent_what_they_read() {
+        const READS: u64 = 4096;
+        let joined = |later: f64, known: bool| {
+            let (_, mut memory) = h200();
+            let joins = (0..READS).filter(|number| {
+                let (number, at) = (33 * number, 1e5 * (1 + number) as f64);
+                if known {
+                    memory.read(0, number, 1, at - 5e4);
+                }
+                memory.read(0, number, 1, at);
+                let before = memory.traffic.l2_reads;
+                memory.read(0, number, 1, at + later);
+                memory.traffic.l2_reads == before
+            });
+            joins.count() as f64 / READS as f64
+        };
+        for (later, known, measured) in [
+            (20.0, true, 1.0),
+            (100.0, true, 0.0),
+            (200.0, false, 1.0),
+            (400.0, false, 0.55),
+            (500.0, false, 0.45),
+            (600.0, false, 0.16),
+            (1000.0, false, 0.02),
+        ] {
+            let predicted = joined(later, known);
+            let error = (predicted - measured).abs();
+            assert!(error < 0.35, "{later} cycles later, known {known}: {predicted:.2} for {measured}");
+        }
+    }
+
+    /// What the probe `ways` measured on an H200: the variance, by groups on one side, of the cycles that reads of a line take.
+    #[test]
+    fn ways_differ_more_where_memory_has_what_is_read() {
+        const LINES: u64 = 128;
+        let chip = Chip { l2_bytes: 60 << 12, ..Chip::load("h200").expect("is built in") };
+        let constants = Constants::of(&chip);
+        for (known, measured) in [(true, 30.0), (false, 340.0)] {
+            let mut variance = 0.0;
+            for line in 0..LINES {
+                let took = [0, 1, 4, 5].map(|group| {
+                    let (number, mut memory) = (33 * line, Memory::new(&chip, constants));
+                    if known {
+                        memory.read(group, number, 1, 0.0);
+                    }
+                    memory.read(group, number, 1, 1e5) - 1e5
+                });
+                let mean = took.iter().sum::<f64>() / 4.0;
+                variance += took.iter().map(|cycles| (cycles - mean).powi(2)).sum::<f64>() / 3.0 / LINES as f64;
+            }
+            assert!((variance / measured - 1.0).abs() < 0.2, "known {known}: {variance:.0} for {measured}");
+        }
+    }
+
     /// What the probe `partitions` counted on an H200, whose L2 is sixteen times as large: the share of the sectors read that comes
     /// from memory.
     #[test]
@@ -458,9 +530,9 @@ mod tests {
                 let (sm, drawn) = ((noise(2 * i) as usize) % 128, noise(2 * i + 1) as u64);
                 let number = if own { sm as u64 * (lines / 128) + drawn % (lines / 128) } else { drawn % lines };
                 at += 1e4;
-                memory.read(sm / constants.sm_group, number, WHOLE, at);
+                memory.read(sm * constants.groups / 132, number, WHOLE, at);
                 if stores {
-                    memory.write(sm / constants.sm_group, &whole((1 << 33) + i), WHOLE, at);
+                    memory.write(sm * constants.groups / 132, &whole((1 << 33) + i), WHOLE, at);
                 }
             }
             memory.traffic.dram_reads / (64 * lines) as f64
@@ -565,7 +637,7 @@ mod tests {
         const READS: u64 = 128;
         let run = |others: u64, run: u64| {
             let (constants, mut memory) = h200();
-            let groups = 132_usize.div_ceil(constants.sm_group);
+            let groups = constants.groups;
             for number in 0..2 * 4096 {
                 memory.read(number as usize / 4096, number % 4096, 1, 0.0);
             }

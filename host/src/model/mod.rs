@@ -6,17 +6,20 @@
 //!
 //! What is known of the L1 comes from patterns counted on an H200. A request passes the tags as often as the fullest of
 //! their four banks has lines, and the data as often as the banks of shared memory would have it; where lines are missing,
-//! those of each pass through the tags pass the data by themselves, after those that are at hand. After a pass that finds a line
-//! missing the load/store unit turns to another part of the multiprocessor, and the load passes the data once all of its lines are
-//! there. Five of seven lines stay while others come and go, once they were touched again.
+//! those of each pass through the tags pass the data by themselves, after those that are at hand. After a pass that finds a
+//! line missing the load/store unit turns to another part of the multiprocessor, and the load passes the data once all of
+//! its lines are there, by turns with those that find theirs at once. Five of seven lines stay while others come and go,
+//! once they were touched again.
 //!
-//! The L2 serves up to four reads of the same sectors as one, if they come from neighbouring multiprocessors while the first
-//! is on its way. It has partitions: a line of memory belongs to one, a multiprocessor reads and writes through the one that it
-//! is at, and what that gets from the other stays in both; sectors that are written in part are taken not to. Reads of lines of the other
-//! one wait for those before them in the same queue, whether what they ask for is there or not. Lines with sectors that are written in
-//! part find little room: beyond that they are read and written back, which keeps the L2 busy for as long as it needs for eighteen
-//! sectors. Of other lines no more than 43 % of the L2 stay dirty. An L2 that has enough to do stops the load/store units. Memory
-//! takes longer for lines that lie apart, to write more so than to read, and for some lines, as if it were refreshed.
+//! Blocks are launched on one multiprocessor after another, as far as they have room. Some sixteen in a row are a group, up to four
+//! of whose reads of the same sectors the L2 serves as one, if they come before it has sent them to the first. It has partitions: a
+//! line of memory belongs to one, a multiprocessor reads and writes through the one that it is at, and what that gets from the other
+//! stays in both; sectors that are written in part are taken not to. Reads of lines of the other one wait for those before them in
+//! the same queue, whether what they ask for is there or not. How long the way to a line is differs from group to group. Lines with
+//! sectors that are written in part find little room: beyond that they are read and written back, which keeps the L2 busy for as long
+//! as it needs for eighteen sectors. Of other lines no more than 43 % of the L2 stay dirty. An L2 that has enough to do stops the
+//! load/store units. Memory takes longer for lines that lie apart, to write more so than to read, and for some lines, as if it were
+//! refreshed.
 
 mod cache;
 pub mod chip;

@@ -9,8 +9,9 @@ use crate::sim::trace::{Line, TAG_BANKS, Traced, What, tag_bank};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
-/// Cycles after which a line of a load that found no place in the L1 is looked up again, fitted to `pattern_random` on two GPUs.
-const AGAIN: f64 = 25.0;
+/// Places of the L1 that have to be free before a line of a load that found none is looked up again, fitted to `pattern_random` on two
+/// GPUs.
+const FREED: usize = 5;
 
 /// Lines of stores that wait for those of any warp.
 const ON_THEIR_WAY: usize = 7;
@@ -23,6 +24,9 @@ const QUEUE: usize = 16;
 
 /// Cycles of the load/store unit that a load takes at least, fitted to `constant` and `batched`.
 const LOAD: f64 = 1.15;
+
+/// Requests that the load/store unit has served and that wait for the data, beyond which it waits as well.
+const SERVED: usize = 1;
 
 /// A warp that waits, by the age of its block and by when it came.
 type Waiting = Reverse<(u64, u64, usize, usize)>;
@@ -84,6 +88,15 @@ pub(super) struct Queued {
     pub(super) load: Progress,
 }
 
+/// What takes the data so many cycles. So many later what a warp waits for is there, if it is a load.
+pub(super) struct Passing {
+    pub(super) slot: usize,
+    pub(super) warp: usize,
+    pub(super) load: Option<u32>,
+    pub(super) data: f64,
+    pub(super) latency: f64,
+}
+
 /// How far a load has come whose lines are looked up.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Progress {
@@ -97,12 +110,22 @@ pub(super) struct Progress {
     passes: u32,
 }
 
+/// How a line of a load was found in the L1.
+#[derive(Clone, Copy, PartialEq)]
+enum Found {
+    Here,
+    /// It is on its way, for another load.
+    Coming,
+    /// Some of it was neither, and was asked for.
+    Missing,
+}
+
 /// What has become of a request.
 pub(super) enum Served {
     /// Nothing comes back.
     Sent,
-    /// It arrives then.
-    Here(f64),
+    /// It takes the data so many cycles; so many later what it loads is there.
+    Passes { data: f64, latency: f64, is_load: bool },
     /// All of its lines are here then, and pass the data so often.
     Coming { here: f64, data: f64 },
 }
@@ -111,6 +134,8 @@ pub(super) enum Served {
 pub(super) struct Multiprocessor {
     /// Those whose reads the L2 serves with its own.
     group: usize,
+    /// Those whose ways to the L2 are as long as its own.
+    pair: usize,
     l1: Cache,
     /// Lines on their way, each of which has a place, by when they arrive; and how many places there are.
     flying: BinaryHeap<Reverse<(u64, u64)>>,
@@ -123,6 +148,12 @@ pub(super) struct Multiprocessor {
     pub(super) turns: f64,
     pub(super) lsu_free: f64,
     pub(super) data_free: f64,
+    /// What waits for the data: requests that the load/store unit has served, and loads that came back.
+    pub(super) served: VecDeque<Passing>,
+    pub(super) returned: VecDeque<Passing>,
+    is_turn_of_returned: bool,
+    /// When the next of them passes.
+    pub(super) passes: f64,
     port_free: f64,
     pub(super) next_launch: f64,
     /// What each was busy with so far.
@@ -132,13 +163,14 @@ pub(super) struct Multiprocessor {
 }
 
 impl Multiprocessor {
-    /// An idle one with so much L1. Those of a group share reads of the L2.
-    pub(super) fn new(group: usize, l1_bytes: u64, constants: &Constants) -> Self {
+    /// An idle one of this number with so much L1. Those of a group share reads of the L2.
+    pub(super) fn new(number: usize, group: usize, l1_bytes: u64, constants: &Constants) -> Self {
         let l1 = Cache::of_l1(l1_bytes);
         let places = ((l1_bytes / LINE) as f64 * constants.l1_places).max(1.0) as usize;
         let [lsu_free, data_free, port_free, next_launch, issue_cycles, global_cycles, shared_cycles] = [0.0; 7];
         Self {
             group,
+            pair: number / 2,
             l1,
             flying: BinaryHeap::new(),
             places,
@@ -148,6 +180,10 @@ impl Multiprocessor {
             turns: f64::INFINITY,
             lsu_free,
             data_free,
+            served: VecDeque::new(),
+            returned: VecDeque::new(),
+            is_turn_of_returned: false,
+            passes: f64::INFINITY,
             port_free,
             next_launch,
             issue_cycles,
@@ -176,11 +212,19 @@ impl Multiprocessor {
         done + constants.latency_shared
     }
 
-    /// Has the load/store unit, the data with it, busy for so many cycles, and says until when.
-    fn take_data(&mut self, now: f64, cycles: f64) -> f64 {
-        self.data_free = self.data_free.max(now) + cycles;
-        self.lsu_free = self.data_free;
-        self.data_free
+    /// Whether the load/store unit has to wait until one of those passes the data that it has served.
+    pub(super) fn is_held_up(&self) -> bool {
+        self.served.len() > SERVED
+    }
+
+    /// Has the next of those that wait pass the data, which is free, and says when it has: by turns one that the load/store unit has
+    /// served and one that came back.
+    pub(super) fn pass(&mut self, now: f64) -> Option<(Passing, f64)> {
+        let is_of_served = self.returned.is_empty() || !self.is_turn_of_returned && !self.served.is_empty();
+        let next = if is_of_served { self.served.pop_front() } else { self.returned.pop_front() }?;
+        self.is_turn_of_returned = is_of_served;
+        self.data_free = self.data_free.max(now) + next.data;
+        Some((next, self.data_free))
     }
 
     /// Serves the first request of a part, which touches `lines`, as far as one turn goes. A store to lines that the warp has just
@@ -200,9 +244,9 @@ impl Multiprocessor {
                 let wavefronts = f64::from(request.wavefronts);
                 memory.traffic.shared_wavefronts += wavefronts;
                 self.shared_cycles += wavefronts;
-                let done = self.take_data(now, wavefronts);
+                self.lsu_free = now + wavefronts;
                 let is_load = request.what == What::SharedLoad;
-                Some(if is_load { Served::Here(done + constants.latency_shared) } else { Served::Sent })
+                Some(Served::Passes { data: wavefronts, latency: constants.latency_shared, is_load })
             }
             What::Load { past_l1 } => self.load(part, request, lines, past_l1, now, constants, memory),
             What::Store | What::Atomic => {
@@ -241,23 +285,25 @@ impl Multiprocessor {
         let mut at = now;
         while load.looked_up < lines.len() {
             self.give_places_free(at);
-            let (before, coming, mut waits) = (load.looked_up, load.coming, false);
+            let (before, coming, mut missing, mut waits) = (load.looked_up, load.coming, 0, false);
             for bank in 0..TAG_BANKS {
                 let of_bank = |i: &usize| tag_bank(lines[*i].number) == bank;
                 load.next[bank] = (load.next[bank]..lines.len()).find(of_bank).unwrap_or(lines.len());
                 let Some(line) = lines.get(load.next[bank]) else { continue };
-                let Some((ready, is_coming)) = self.look_up(line, past_l1, at, constants, memory) else {
+                let Some((ready, found)) = self.look_up(line, past_l1, at, constants, memory) else {
                     waits = true;
                     continue;
                 };
                 load.next[bank] += 1;
                 load.looked_up += 1;
                 load.here = load.here.max(ready);
-                load.coming += usize::from(is_coming);
+                load.coming += usize::from(found != Found::Here);
+                missing += u32::from(found == Found::Missing);
             }
             load.passes += u32::from(load.looked_up > before);
-            at += 1.0;
-            self.parts[part].again = if waits { at - 1.0 + AGAIN } else { 0.0 };
+            self.parts[part].again = if waits { self.when_free(FREED).max(at + 1.0) } else { 0.0 };
+            // It sends one read a cycle.
+            at += f64::from(missing.max(1));
             if waits || load.coming > coming && others && load.looked_up < lines.len() {
                 self.lsu_free = at;
                 self.parts[part].queue[0].load = load;
@@ -279,14 +325,15 @@ impl Multiprocessor {
         memory.traffic.l1_wavefronts += data;
         memory.traffic.l1_tags += tags;
         self.global_cycles += data.max(tags).max(LOAD);
-        if coming > 0 {
-            self.lsu_free = at;
-            return Some(Served::Coming { here: here.max(at), data: data.max(LOAD) });
-        }
-        Some(Served::Here(self.take_data(now, data.max(tags).max(LOAD)) + constants.latency_l1))
+        self.lsu_free = at.max(now + LOAD);
+        Some(if coming > 0 {
+            Served::Coming { here: here.max(at), data: data.max(LOAD) }
+        } else {
+            Served::Passes { data: data.max(tags).max(LOAD), latency: constants.latency_l1, is_load: true }
+        })
     }
 
-    /// Looks a line of a load up, and says when it is here and whether it is on its way; nothing if it has to wait for a place.
+    /// Looks a line of a load up, and says when it is here and how it was found; nothing if it has to wait for a place.
     fn look_up(
         &mut self,
         line: &Line,
@@ -294,10 +341,10 @@ impl Multiprocessor {
         at: f64,
         constants: &Constants,
         memory: &mut Memory,
-    ) -> Option<(f64, bool)> {
+    ) -> Option<(f64, Found)> {
         let wanted = sectors(line);
         if past_l1 {
-            return Some((memory.read(self.group, line.number, wanted, self.send(at, wanted, constants)), true));
+            return Some((self.read(line.number, wanted, at, constants, memory), Found::Missing));
         }
         let has_place = |known: &mut cache::Line| known.ready > at || wanted & !known.valid == 0;
         if self.flying.len() >= self.places && !self.l1.peek(line.number).is_some_and(has_place) {
@@ -306,17 +353,35 @@ impl Multiprocessor {
         let (known, _) = self.l1.touch(line.number);
         let (lacks, ready) = (wanted & !known.valid, known.ready);
         if lacks == 0 {
-            return Some((ready, ready > at));
+            return Some((ready, if ready > at { Found::Coming } else { Found::Here }));
         }
         known.valid |= lacks;
-        let arrives = memory.read(self.group, line.number, lacks, self.send(at, lacks, constants)).max(ready);
+        let arrives = self.read(line.number, lacks, at, constants, memory).max(ready);
         if let Some(known) = self.l1.peek(line.number) {
             known.ready = arrives;
         }
         if ready <= at {
             self.flying.push(Reverse((key(arrives), line.number)));
         }
-        Some((arrives, true))
+        Some((arrives, Found::Missing))
+    }
+
+    /// Reads sectors of a line, and says when they are here.
+    fn read(&mut self, number: u64, wanted: u8, at: f64, constants: &Constants, memory: &mut Memory) -> f64 {
+        let sent = self.send(at, wanted, constants);
+        memory.read(self.group, number, wanted, sent)
+            + constants.way_of_pair * memory.way(number, constants.groups + self.pair)
+    }
+
+    /// When so many places are free at the latest.
+    fn when_free(&self, count: usize) -> f64 {
+        let mut arrive: Vec<_> = self.flying.iter().map(|Reverse((arrives, _))| *arrives).collect();
+        // As many lines have to arrive before.
+        let before = count.saturating_sub(self.places - self.flying.len().min(self.places)).max(1) - 1;
+        if before >= arrive.len() {
+            return 0.0;
+        }
+        f64::from_bits(*arrive.select_nth_unstable(before).1)
     }
 
     /// Gives the places of the lines free that have arrived by then.
@@ -371,7 +436,7 @@ mod tests {
         let chip = Chip::load("h200").expect("is built in");
         let constants = Constants::of(&chip);
         let mut memory = Memory::new(&chip, constants);
-        let mut sm = Multiprocessor::new(0, 1 << 16, &constants);
+        let mut sm = Multiprocessor::new(0, 0, 1 << 16, &constants);
         let (load, at) = (What::Load { past_l1: false }, Location::caller());
         let request = Traced { warp: 0, what: load, at, wavefronts: 1, wavefronts_missing: 1, tags: 1, lines_end: 0 };
         let lines = [3, 4].map(|number| Line { number, bytes: [32; 4] });
