@@ -256,7 +256,7 @@ impl Memory {
         (block.wrapping_add(mixed(block / partitions)) % partitions) as usize
     }
 
-    /// The partition of the L2 that a group of multiprocessors is at.
+    /// The partition of the L2 that a group of multiprocessors is at: two in a row are taken to be at the same.
     fn near(&self, group: usize) -> usize {
         group / 2 % self.l2.len()
     }
