@@ -223,7 +223,8 @@ pub(super) struct Constants {
     pub(super) used_after: f64,
     /// Cycles a pass of constant memory.
     pub(super) constant_pass: f64,
-    /// The share by which memory is nearer to the partition of the L2 that a line belongs to, and further from others.
+    /// The share by which memory is nearer to the partition of the L2 that a line belongs to, and further from others: by the probe
+    /// `latency`.
     pub(super) spread: f64,
     /// Cycles by which ways to the L2 are longer or shorter at most: of groups of multiprocessors, where the L2 has what is read and
     /// where memory has, and of pairs of them beyond that, by the probe `ways`.
@@ -241,7 +242,7 @@ pub(super) struct Constants {
     /// Cycles from one warp that a multiprocessor launches to the next, and from one block that the chip launches.
     pub(super) warp_launch: f64,
     pub(super) block_launch: f64,
-    /// Groups of multiprocessors, and reads of a group for the same sectors that the L2 serves as one: by the probe `neighbours`.
+    /// Groups of multiprocessors, of some sixteen each, and reads of a group for the same sectors that the L2 serves as one: by the probe `neighbours`.
     pub(super) groups: usize,
     pub(super) coalesced: usize,
     /// Sectors a cycle between a multiprocessor and the L2.

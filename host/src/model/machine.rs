@@ -550,6 +550,40 @@ mod tests {
     use gpu::suite::noise;
     use std::panic::Location;
 
+    /// Has a warp load 4 bytes from each of so many lines, with a wavefront for each.
+    fn load(trace: &mut Trace, at: &'static Location<'static>, warp: u16, lines: u16, number: impl Fn(u64) -> u64) {
+        let mut banks = [0; TAG_BANKS];
+        for number in (0..u64::from(lines)).map(number) {
+            banks[tag_bank(number)] += 1;
+            trace.lines.push(Line { number, bytes: [4, 0, 0, 0] });
+        }
+        let tags = banks.into_iter().max().expect("there are banks");
+        let (what, lines_end) = (What::Load { past_l1: false }, trace.lines.len() as u32);
+        let (wavefronts, wavefronts_missing) = (lines, lines);
+        trace.requests.push(Traced { warp, what, at, wavefronts, wavefronts_missing, tags, lines_end });
+    }
+
+    /// Has all warps wait for each other.
+    fn wait(trace: &mut Trace, at: &'static Location<'static>) {
+        let (warp, what, lines_end) = (WHOLE_BLOCK, What::Wait, trace.lines.len() as u32);
+        trace.requests.push(Traced { warp, what, at, wavefronts: 0, wavefronts_missing: 0, tags: 0, lines_end });
+    }
+
+    /// When a block begins that [`one_block`] makes: long after the L2 has its lines.
+    const BEGIN: f64 = 1e7;
+
+    /// A multiprocessor of an H200 with one block, each of whose warps has so many loads in flight, and an L2 that has so many lines.
+    fn one_block(trace: Trace, at: &'static Location<'static>, in_flight: usize, known: u64) -> Machine {
+        let chip = Chip { sm_count: 1, ..Chip::load("h200").expect("is built in") };
+        let mut machine = Machine::new(&chip, Instructions::in_flight(at, in_flight), 1, 224 << 10, u64::MAX);
+        for number in 0..known {
+            machine.memory.read(0, number, 1, 0.0);
+        }
+        machine.free.clear();
+        machine.begin(trace, 0, BEGIN);
+        machine
+    }
+
     #[test]
     fn stores_wait_for_the_l2_and_do_not_pile_up_before_it() {
         const WARPS: u16 = 8;
@@ -596,18 +630,9 @@ mod tests {
             let mut machine = Machine::new(&chip, Instructions::default(), 2, l1_kib << 10, u64::MAX);
             for block in 0..2 * u64::from(chip.sm_count) {
                 let mut trace = Trace::default();
-                for (warp, load) in (0..warps / 2).flat_map(|warp| (0..LOADS).map(move |load| (warp, load))) {
-                    let (number, mut banks) = (LOADS * (warps / 2 * block + warp) + load, [0; TAG_BANKS]);
-                    for lane in 0..32 {
-                        let number = noise(32 * number + lane) as u64 % (1 << 21);
-                        banks[tag_bank(number)] += 1;
-                        trace.lines.push(Line { number, bytes: [4, 0, 0, 0] });
-                    }
-                    let tags = banks.into_iter().max().expect("there are banks");
-                    let (what, lines_end) = (What::Load { past_l1: false }, trace.lines.len() as u32);
-                    let (wavefronts, wavefronts_missing) = (tags, tags);
-                    let warp = warp as u16;
-                    trace.requests.push(Traced { warp, what, at, wavefronts, wavefronts_missing, tags, lines_end });
+                for (warp, i) in (0..warps / 2).flat_map(|warp| (0..LOADS).map(move |i| (warp, i))) {
+                    let number = LOADS * (warps / 2 * block + warp) + i;
+                    load(&mut trace, at, warp as u16, 32, |lane| noise(32 * number + lane) as u64 % (1 << 21));
                 }
                 machine.take(trace);
             }
@@ -665,16 +690,7 @@ mod tests {
             for _ in 0..8 * chip.sm_count {
                 let mut trace = Trace::default();
                 for request in 0..8 * LOADS {
-                    trace.lines.extend((0..32).map(|number| Line { number, bytes: [4, 0, 0, 0] }));
-                    trace.requests.push(Traced {
-                        warp: (request % 8) as u16,
-                        what: What::Load { past_l1: false },
-                        at,
-                        wavefronts: 32,
-                        wavefronts_missing: 32,
-                        tags: 8,
-                        lines_end: trace.lines.len() as u32,
-                    });
+                    load(&mut trace, at, (request % 8) as u16, 32, |lane| lane);
                 }
                 machine.take(trace);
             }
@@ -698,34 +714,21 @@ mod tests {
     #[test]
     fn another_part_has_its_turn_after_each_pass_that_misses() {
         const LOADS: usize = 64;
-        let chip = Chip { sm_count: 1, ..Chip::load("h200").expect("is built in") };
         let at = Location::caller();
-        let cycles = |lines: u64, others: u16, wide: u16| {
-            let mut machine = Machine::new(&chip, Instructions::in_flight(at, 1), 1, 224 << 10, u64::MAX);
+        let cycles = |lines: u16, others: u16, wide: u16| {
             let mut trace = Trace::default();
-            let mut load = |warp: u16, first: u64, apart: u64, lines: u16, tags: u16| {
-                let numbers = (0..u64::from(lines)).map(|lane| first + apart * lane);
-                trace.lines.extend(numbers.map(|number| Line { number, bytes: [4, 0, 0, 0] }));
-                let (what, lines_end) = (What::Load { past_l1: false }, trace.lines.len() as u32);
-                let (wavefronts, wavefronts_missing) = (lines, lines);
-                trace.requests.push(Traced { warp, what, at, wavefronts, wavefronts_missing, tags, lines_end });
-            };
             for i in 1..=LOADS as u64 {
-                load(0, 128 * i, 4, lines as u16, lines.div_ceil(4) as u16);
+                load(&mut trace, at, 0, lines, |lane| 128 * i + 4 * lane);
             }
-            (1..=others)
-                .flat_map(|warp| (0..16 * LOADS).map(move |_| warp))
-                .for_each(|warp| load(warp, 0, 1, wide, wide / 4));
-            for number in 0..128 * (LOADS as u64 + 1) {
-                machine.memory.read(0, number, 1, 0.0);
+            for warp in (1..=others).flat_map(|warp| (0..16 * LOADS).map(move |_| warp)) {
+                load(&mut trace, at, warp, wide, |lane| lane);
             }
-            machine.free.clear();
-            machine.begin(trace, 0, 0.0);
-            let mut now = 0.0;
+            let mut machine = one_block(trace, at, 1, 128 * (LOADS as u64 + 1));
+            let mut now = BEGIN;
             while machine.slots[0].as_ref().is_some_and(|block| block.warps[0].next < LOADS) {
                 now = machine.happen().expect("it is at work");
             }
-            now / LOADS as f64
+            (now - BEGIN) / LOADS as f64
         };
         for (lines, others, wide, measured) in [
             (1, 16, 32, 391.0),
@@ -744,38 +747,6 @@ mod tests {
                 "{lines} lines, {others} others, {wide} times: {predicted:.0} for {measured}"
             );
         }
-    }
-
-    /// Has a warp load 4 bytes from each of so many lines, with a wavefront for each.
-    fn load(trace: &mut Trace, at: &'static Location<'static>, warp: u16, lines: u16, number: impl Fn(u64) -> u64) {
-        let mut banks = [0; TAG_BANKS];
-        for number in (0..u64::from(lines)).map(number) {
-            banks[tag_bank(number)] += 1;
-            trace.lines.push(Line { number, bytes: [4, 0, 0, 0] });
-        }
-        let tags = banks.into_iter().max().expect("there are banks");
-        let (what, lines_end) = (What::Load { past_l1: false }, trace.lines.len() as u32);
-        let (wavefronts, wavefronts_missing) = (lines, lines);
-        trace.requests.push(Traced { warp, what, at, wavefronts, wavefronts_missing, tags, lines_end });
-    }
-
-    /// Has all warps wait for each other.
-    fn wait(trace: &mut Trace, at: &'static Location<'static>) {
-        let (warp, what, lines_end) = (WHOLE_BLOCK, What::Wait, trace.lines.len() as u32);
-        trace.requests.push(Traced { warp, what, at, wavefronts: 0, wavefronts_missing: 0, tags: 0, lines_end });
-    }
-
-    /// A multiprocessor of an H200 with one block, each of whose warps has so many loads in flight, and an L2 that has so many lines.
-    fn one_block(trace: Trace, at: &'static Location<'static>, in_flight: usize, known: u64) -> Machine {
-        let chip = Chip { sm_count: 1, ..Chip::load("h200").expect("is built in") };
-        let mut machine = Machine::new(&chip, Instructions::in_flight(at, in_flight), 1, 224 << 10, u64::MAX);
-        for number in 0..known {
-            machine.memory.read(0, number, 1, 0.0);
-        }
-        machine.free.clear();
-        // Long after those reads.
-        machine.begin(trace, 0, 1e7);
-        machine
     }
 
     /// What the probe `lookups` measured on an H200: how much later than after eight warps a line is there that the L1 has, after so many
@@ -815,8 +786,8 @@ mod tests {
         }
     }
 
-    /// What the probe `groups` measured on an H200: the cycles that a load takes, at so many percent of them, of lines that the L2 has, where
-    /// eight warps each load the same ones and some find what others fetched.
+    /// What the probe `groups` measured on an H200: the cycles that a load takes, at so many percent of them, of lines that the L2 has,
+    /// where eight warps each load the same ones and some find what others fetched.
     #[test]
     fn loads_that_find_what_others_fetched_are_not_behind_all_that_wait() {
         const LOADS: usize = 512;

@@ -25,7 +25,8 @@ const QUEUE: usize = 16;
 /// Cycles of the load/store unit that a load takes at least, fitted to `constant` and `batched`.
 const LOAD: f64 = 1.15;
 
-/// Requests that the load/store unit has served and that wait for the data, beyond which it waits as well.
+/// Requests that the load/store unit has served and that wait for the data, beyond which it waits as well: by the probes `turns`, of
+/// which none would be too few, and `groups`, of which three would be too many.
 const SERVED: usize = 1;
 
 /// A warp that waits, by the age of its block and by when it came.
@@ -377,7 +378,8 @@ impl Multiprocessor {
     fn when_free(&self, count: usize) -> f64 {
         let mut arrive: Vec<_> = self.flying.iter().map(|Reverse((arrives, _))| *arrives).collect();
         // As many lines have to arrive before.
-        let before = count.saturating_sub(self.places - self.flying.len().min(self.places)).max(1) - 1;
+        let free = self.places.saturating_sub(self.flying.len());
+        let before = count.saturating_sub(free).saturating_sub(1);
         if before >= arrive.len() {
             return 0.0;
         }
