@@ -207,9 +207,7 @@ pub(super) const LAUNCH: f64 = 6_000.0;
 pub(super) struct Constants {
     pub(super) latency_shared: f64,
     pub(super) latency_l1: f64,
-    /// The share of the L1 that lines on their way may take: by the probe `on_their_way`.
-    pub(super) l1_places: f64,
-    /// The same of the L2.
+    /// The share of the L2 that lines may take.
     pub(super) l2_share: f64,
     /// Beyond that of the L1.
     pub(super) latency_l2: f64,
@@ -282,7 +280,6 @@ impl Constants {
         Self {
             latency_shared: shared,
             latency_l1: l1,
-            l1_places: 0.9,
             l2_share: 0.97,
             latency_l2: l2 - l1,
             latency_dram: dram - l2 - 0.5 * late_share * late,

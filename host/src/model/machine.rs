@@ -7,7 +7,7 @@
 use super::chip::{Chip, Constants};
 use super::instructions::{Instructions, MOST};
 use super::memory::Memory;
-use super::multiprocessor::{Multiprocessor, PARTS, Passing, Progress, Queued, Served};
+use super::multiprocessor::{Multiprocessor, PARTS, Part, Passing, Places, Progress, Queued, Served};
 use super::{Busy, Traffic};
 use crate::sim::trace::{Trace, WHOLE_BLOCK, What};
 use std::cmp::Reverse;
@@ -44,6 +44,8 @@ struct Flying {
     number: u32,
     /// How often it passes the data once its lines are here.
     data: f64,
+    /// The places of the L1 that it holds until then.
+    places: Places,
     /// When it arrives: infinite, if that is not known yet.
     arrives: f64,
 }
@@ -138,7 +140,7 @@ impl Machine {
             constants,
             instructions,
             sms: (0..sm_count)
-                .map(|number| Multiprocessor::new(number, number * constants.groups / sm_count, l1_bytes, &constants))
+                .map(|number| Multiprocessor::new(number, number * constants.groups / sm_count, l1_bytes))
                 .collect(),
             memory: Memory::new(chip, constants),
             pending: VecDeque::new(),
@@ -382,7 +384,7 @@ impl Machine {
             }
             return;
         }
-        let flying = |arrives| Flying { site, number: number as u32, data: 0.0, arrives };
+        let flying = |arrives| Flying { site, number: number as u32, data: 0.0, places: Places::default(), arrives };
         if request.what == What::Constant {
             let arrives = sm.read_constant(request, issued, &self.constants);
             state.flying.push(flying(arrives));
@@ -422,9 +424,8 @@ impl Machine {
         if sm.is_held_up() {
             return;
         }
-        let waiting = sm.parts.iter().filter(|part| !part.queue.is_empty());
-        let at = waiting.map(|part| part.again).fold(f64::INFINITY, f64::min).max(now).max(sm.lsu_free);
-        if at < sm.turns {
+        let at = now.max(sm.lsu_free);
+        if at < sm.turns && sm.parts.iter().any(Part::has_turn) {
             sm.turns = at;
             self.schedule(at, Event::Turn { sm: number });
         }
@@ -438,7 +439,7 @@ impl Machine {
             return;
         }
         sm.turns = f64::INFINITY;
-        if let Some(part) = sm.next_part(now) {
+        if let Some(part) = sm.next_part() {
             let Queued { slot, warp, place, .. } = sm.parts[part].queue[0];
             let block = self.slots[slot].as_mut().expect("a request that waits is a block's");
             let (trace, state) = (&block.trace, &mut block.warps[warp]);
@@ -464,11 +465,12 @@ impl Machine {
                     Served::Sent => {}
                     Served::Passes { data, latency, is_load } => {
                         let load = is_load.then_some(of_trace);
-                        sm.served.push_back(Passing { slot, warp, load, data, latency });
+                        sm.served.push_back(Passing { slot, warp, load, data, latency, places: Places::default() });
                     }
-                    Served::Coming { here, data } => {
+                    Served::Coming { here, data, places } => {
                         let load = state.flying.iter_mut().find(|load| load.number == of_trace);
-                        load.expect("a load that is served is on its way").data = data;
+                        let load = load.expect("a load that is served is on its way");
+                        (load.data, load.places) = (data, places);
                         self.schedule(here, Event::Back { slot, warp, number: of_trace });
                     }
                 }
@@ -487,10 +489,11 @@ impl Machine {
     fn back(&mut self, now: f64, slot: usize, warp: usize, number: u32) {
         let block = self.slots[slot].as_ref().expect("a load on its way is a block's");
         let load = block.warps[warp].flying.iter().find(|load| load.number == number);
-        let data = load.expect("a load that comes back was on its way").data;
+        let Flying { data, places, .. } = *load.expect("a load that comes back was on its way");
         let (sm, load, latency) = (block.sm, Some(number), self.constants.latency_l1);
-        self.sms[sm].returned.push_back(Passing { slot, warp, load, data, latency });
+        self.sms[sm].returned.push_back(Passing { slot, warp, load, data, latency, places });
         self.let_pass(sm, now);
+        self.take_turns(sm, now);
     }
 
     /// Has what waits for the data of a multiprocessor pass them, once it can.
@@ -640,17 +643,87 @@ mod tests {
             end.traffic.l1_tags / end.loads as f64
         };
         for (l1_kib, warps, measured) in [
-            (28, 4, 11.11),
-            (28, 8, 16.72),
-            (28, 16, 18.54),
-            (124, 16, 11.34),
-            (124, 64, 18.0),
-            (248, 40, 11.11),
-            (248, 64, 15.37),
+            (28, 4, 11.13),
+            (28, 6, 11.70),
+            (28, 8, 15.86),
+            (28, 16, 18.45),
+            (124, 16, 11.49),
+            (124, 28, 12.38),
+            (124, 32, 15.89),
+            (124, 64, 17.98),
+            (248, 40, 11.16),
+            (248, 56, 11.77),
+            (248, 60, 13.84),
+            (248, 64, 15.40),
         ] {
             let predicted = passes(l1_kib, warps);
             let error = predicted / measured - 1.0;
-            assert!(error.abs() < 0.33, "{l1_kib} KiB, {warps} warps: {predicted:.2} for {measured}");
+            assert!(error.abs() < 0.16, "{l1_kib} KiB, {warps} warps: {predicted:.2} for {measured}");
+        }
+    }
+
+    #[test]
+    fn loads_of_more_lines_than_there_are_places_end() {
+        let chip = Chip::load("h200").expect("is built in");
+        let at = Location::caller();
+        for l1_bytes in [128, 4 << 10] {
+            let mut machine = Machine::new(&chip, Instructions::in_flight(at, 4), 1, l1_bytes, u64::MAX);
+            let mut trace = Trace::default();
+            for (warp, i) in (0..8).flat_map(|warp| (0..16).map(move |i| (warp, i))) {
+                load(&mut trace, at, warp, 32, |lane| 32 * (16 * u64::from(warp) + i) + lane);
+            }
+            machine.take(trace);
+            assert_eq!(machine.finish().loads, 8 * 16, "{l1_bytes} bytes");
+        }
+    }
+
+    /// What the probe `waits` measured on an H200: the mean cycles that loads of memory take, of so many warps of a multiprocessor each, all
+    /// with 32 lines at random but for one of 16, which has one.
+    #[test]
+    fn the_last_of_many_lines_comes_much_later_than_most() {
+        const LOADS: usize = 48;
+        let chip = Chip::load("h200").expect("is built in");
+        let at = Location::caller();
+        let means = |warps: u64| {
+            let (sms, resident) = (u64::from(chip.sm_count), warps / 8);
+            let mut machine = Machine::new(&chip, Instructions::default(), resident, 224 << 10, u64::MAX);
+            for block in 0..sms * resident {
+                let mut trace = Trace::default();
+                for (i, warp) in (0..LOADS as u64).flat_map(|i| (0..8).map(move |warp| (i, warp))) {
+                    let number = LOADS as u64 * (8 * block + warp) + i;
+                    let lines = if (8 * block + warp) % 16 == 0 { 1 } else { 32 };
+                    load(&mut trace, at, warp as u16, lines, |lane| noise(32 * number + lane) as u64 % (1 << 23));
+                }
+                machine.begin(trace, block as usize, 0.0);
+            }
+            machine.free.clear();
+            // Of some multiprocessors, neither while all begin nor while they end.
+            let slots: Vec<_> =
+                (0..resident).flat_map(|place| (0..8).map(move |sm| (place * sms + sm) as usize)).collect();
+            let (mut come, mut took) = (vec![[(0, 0.0); 8]; slots.len()], [(0.0, 0); 2]);
+            while let Some(now) = machine.happen() {
+                for (slot, come) in slots.iter().zip(&mut come) {
+                    let Some(block) = &machine.slots[*slot] else { continue };
+                    for (warp, (before, since)) in (0..).zip(come) {
+                        let next = block.warps[warp].next;
+                        if next > *before {
+                            let (sum, count) = &mut took[usize::from((8 * slot + warp) % 16 == 0)];
+                            if (LOADS / 4..3 * LOADS / 4).contains(before) {
+                                (*sum, *count) = (*sum + now - *since, *count + 1);
+                            }
+                            (*before, *since) = (next, now);
+                        }
+                    }
+                }
+            }
+            took.map(|(sum, count)| sum / f64::from(count))
+        };
+        for (warps, many, one) in [(8, 1634.0, 871.0), (16, 2932.0, 1400.0), (32, 6056.0, 2272.0)] {
+            let predicted = means(warps);
+            for (lines, predicted, measured, bound) in [(32, predicted[0], many, 0.21), (1, predicted[1], one, 0.65)] {
+                let error = predicted / measured - 1.0;
+                assert!(error.abs() < bound, "{warps} warps, {lines} lines: {predicted:.0} for {measured}");
+            }
         }
     }
 

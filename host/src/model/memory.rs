@@ -27,8 +27,8 @@ pub(super) struct Memory {
     /// When the last of those reads is there that each queue of each slice of a partition has on its way to others.
     behind: Vec<Vec<f64>>,
     pub(super) l2_free: f64,
-    /// The same of the channels of the memory.
-    channels: Vec<f64>,
+    /// The same of the banks of the memory, those of a channel together.
+    banks: Vec<f64>,
     pub(super) dram_free: f64,
     /// When the request came that is served.
     now: f64,
@@ -71,6 +71,10 @@ const QUEUES: usize = 2;
 /// Lines of a piece of memory that belongs to one channel.
 const OF_A_CHANNEL: u64 = 2;
 
+/// Banks of a channel, each of which serves what waits for it in order: as many as a pseudo-channel of HBM3 has. What waits for a bank
+/// that many wait for comes late, so that the last of many lines does: by the probe `waits`.
+const BANKS: usize = 16;
+
 /// Cycles after the L2 has what is read in which reads of a group join those before: by the probe `neighbours`.
 const TOGETHER: f64 = 60.0;
 
@@ -87,7 +91,7 @@ impl Memory {
             slices: vec![vec![0.0; chip.dram_channels]; chip.l2_partitions as usize],
             behind: vec![vec![0.0; chip.dram_channels * QUEUES]; chip.l2_partitions as usize],
             l2_free: 0.0,
-            channels: vec![0.0; chip.dram_channels],
+            banks: vec![0.0; chip.dram_channels * BANKS],
             dram_free: 0.0,
             now: 0.0,
             added: 0.0,
@@ -125,7 +129,7 @@ impl Memory {
         let cycles = (f64::from(sectors.count_ones()) / self.constants.l2_sectors).max(cycles);
         self.busy.l2 += cycles;
         self.l2_free = self.now.max(self.l2_free) + cycles;
-        let (channel, all) = (self.channel(number), self.slices.len() * self.channels.len());
+        let (channel, all) = (self.channel(number), self.slices.len() * self.slices[partition].len());
         let free = &mut self.slices[partition][channel];
         *free = self.now.max(*free) + cycles * all as f64;
         *free
@@ -134,8 +138,14 @@ impl Memory {
     /// The channel of the memory that a line belongs to, and the slice of a partition of the L2. Pieces that follow one another
     /// belong to one after another, as many as there are; to which the first of them does is as if at random.
     fn channel(&self, number: u64) -> usize {
-        let (channels, piece) = (self.channels.len() as u64, number / OF_A_CHANNEL);
-        (piece.wrapping_add(mixed(piece / channels)) % channels) as usize
+        one_after_another(number / OF_A_CHANNEL, (self.banks.len() / BANKS) as u64) as usize
+    }
+
+    /// The bank of the memory that a line belongs to. Pieces of a channel that follow one another belong to its banks as those of
+    /// memory do to the channels.
+    fn bank(&self, number: u64) -> usize {
+        let channels = (self.banks.len() / BANKS) as u64;
+        self.channel(number) * BANKS + one_after_another(number / OF_A_CHANNEL / channels, BANKS as u64) as usize
     }
 
     /// Reads sectors of a line for a multiprocessor of a group, and says when they are there. Those that the L2 has not sent yet to
@@ -357,28 +367,27 @@ impl Memory {
         if self.pages.find(number) { -share } else { self.constants.dram_page - share }
     }
 
-    /// Takes the channel of a line, from `at` on, for what all channels together would take so many cycles for, and says when that
-    /// is done.
+    /// Takes the bank of a line, from `at` on, for what all banks together would take so many cycles for, and says when that begins.
     fn take_dram(&mut self, number: u64, cycles: f64, at: f64) -> f64 {
         let idle = (at - self.dram_free).max(0.0);
         self.load = self.load * (-(idle + cycles) / LATELY).exp() + cycles;
         self.busy.dram += cycles;
         self.dram_free = self.dram_free.max(at) + cycles;
-        let (channel, all) = (self.channel(number), self.channels.len() as f64);
-        let free = &mut self.channels[channel];
-        let done = at.max(*free) + cycles * all;
+        let (bank, all) = (self.bank(number), self.banks.len() as f64);
+        let free = &mut self.banks[bank];
+        let begins = at.max(*free);
         // What another slice asks for before then does not wait for this.
         *free = self.now.max(*free) + cycles * all;
-        done
+        begins
     }
 
-    /// Moves sectors of a line from memory, and says when that is done.
+    /// Moves sectors of a line from memory, and says when its turn has come.
     fn transfer(&mut self, number: u64, sectors: u32, at: f64) -> f64 {
         let cycles = self.access_cycles(sectors) + self.find_region(number);
-        let done = self.take_dram(number, cycles, at);
+        let begins = self.take_dram(number, cycles, at);
         // The closer to its full rate, the longer the queues, long before it is reached.
         let share = (self.load / LATELY).min(MOST_LOADED);
-        done + self.constants.dram_queue * share * share / (1.0 - share)
+        begins + self.constants.dram_queue * share * share / (1.0 - share)
     }
 }
 
@@ -408,7 +417,12 @@ impl AtHand {
 }
 
 /// The queue grows no longer than at this share of the full rate: what is beyond waits for its turn anyway.
-const MOST_LOADED: f64 = 0.85;
+const MOST_LOADED: f64 = 0.75;
+
+/// Which of so many comes next: one after another, each once in turn, from any one on.
+fn one_after_another(next: u64, of: u64) -> u64 {
+    next.wrapping_add(mixed(next / of)) % of
+}
 
 /// Spreads the bits of a number.
 fn hash(number: u64) -> u64 {

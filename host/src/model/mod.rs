@@ -8,8 +8,8 @@
 //! their four banks has lines, and the data as often as the banks of shared memory would have it; where lines are missing,
 //! those of each pass through the tags pass the data by themselves, after those that are at hand. After a pass that finds a
 //! line missing the load/store unit turns to another part of the multiprocessor, and the load passes the data once all of
-//! its lines are there, by turns with those that find theirs at once. Five of seven lines stay while others come and go,
-//! once they were touched again.
+//! its lines are there, by turns with those that find theirs at once. Until then it holds their places, a quarter of which are
+//! each bank's, and others that find none wait. Five of seven lines stay while others come and go, once they were touched again.
 //!
 //! Blocks are launched on one multiprocessor after another, as far as they have room. Some sixteen in a row are a group, up to four
 //! of whose reads of the same sectors the L2 serves as one, if they come before it has sent them to the first. It has partitions: a
@@ -19,7 +19,7 @@
 //! sectors that are written in part find little room: beyond that they are read and written back, which keeps the L2 busy for as long
 //! as it needs for eighteen sectors. Of other lines no more than 43 % of the L2 stay dirty. An L2 that has enough to do stops the
 //! load/store units. Memory takes longer for lines that lie apart, to write more so than to read, and for some lines, as if it were
-//! refreshed.
+//! refreshed; each of its banks serves what waits for it in order.
 
 mod cache;
 pub mod chip;

@@ -2,16 +2,11 @@
 
 use super::cache::{self, Cache};
 use super::chip::Constants;
-use super::machine::key;
 use super::memory::{Memory, sectors};
 use crate::sim::coalesce::LINE;
 use crate::sim::trace::{Line, TAG_BANKS, Traced, What, tag_bank};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
-
-/// Places of the L1 that have to be free before a line of a load that found none is looked up again, fitted to `pattern_random` on two
-/// GPUs.
-const FREED: usize = 5;
 
 /// Lines of stores that wait for those of any warp.
 const ON_THEIR_WAY: usize = 7;
@@ -36,8 +31,8 @@ type Waiting = Reverse<(u64, u64, usize, usize)>;
 pub(super) struct Part {
     pub(super) issue_free: f64,
     pub(super) queue: VecDeque<Queued>,
-    /// When a line of the first of them that found no place in the L1 is looked up again.
-    pub(super) again: f64,
+    /// Whether the first of them waits for places of the L1.
+    pub(super) waits: bool,
     /// Warps that wait for an issue slot, and those that wait for one and for room in the queue.
     pub(super) waiting: BinaryHeap<Waiting>,
     pub(super) throttled: BinaryHeap<Waiting>,
@@ -49,7 +44,12 @@ impl Part {
     fn new() -> Self {
         let [waiting, throttled] = [(); 2].map(|()| BinaryHeap::new());
         let queue = VecDeque::with_capacity(QUEUE);
-        Self { issue_free: 0.0, queue, again: 0.0, waiting, throttled, looks: f64::INFINITY }
+        Self { issue_free: 0.0, queue, waits: false, waiting, throttled, looks: f64::INFINITY }
+    }
+
+    /// Whether the load/store unit can turn to it.
+    pub(super) fn has_turn(&self) -> bool {
+        !self.queue.is_empty() && !self.waits
     }
 
     fn is_full(&self) -> bool {
@@ -96,7 +96,11 @@ pub(super) struct Passing {
     pub(super) load: Option<u32>,
     pub(super) data: f64,
     pub(super) latency: f64,
+    pub(super) places: Places,
 }
+
+/// Places of the L1, of each bank of the tags.
+pub(super) type Places = [usize; TAG_BANKS];
 
 /// How far a load has come whose lines are looked up.
 #[derive(Clone, Copy, Default)]
@@ -109,6 +113,8 @@ pub(super) struct Progress {
     /// When the last of those is.
     here: f64,
     passes: u32,
+    /// The places that it holds.
+    places: Places,
 }
 
 /// How a line of a load was found in the L1.
@@ -117,8 +123,10 @@ enum Found {
     Here,
     /// It is on its way, for another load.
     Coming,
-    /// Some of it was neither, and was asked for.
-    Missing,
+    /// Some of it was neither, and was asked for. If nothing of it was, it has taken a place.
+    Missing {
+        takes_place: bool,
+    },
 }
 
 /// What has become of a request.
@@ -128,7 +136,7 @@ pub(super) enum Served {
     /// It takes the data so many cycles; so many later what it loads is there.
     Passes { data: f64, latency: f64, is_load: bool },
     /// All of its lines are here then, and pass the data so often.
-    Coming { here: f64, data: f64 },
+    Coming { here: f64, data: f64, places: Places },
 }
 
 /// What a multiprocessor serves requests with.
@@ -138,9 +146,10 @@ pub(super) struct Multiprocessor {
     /// Those whose ways to the L2 are as long as its own.
     pair: usize,
     l1: Cache,
-    /// Lines on their way, each of which has a place, by when they arrive; and how many places there are.
-    flying: BinaryHeap<Reverse<(u64, u64)>>,
+    /// Places of each bank of the tags, those that loads hold, and how many of these such do all lines of which were looked up.
     places: usize,
+    held: Places,
+    held_by_flying: usize,
     /// The lines stored to last, and their sectors that are on their way to the L2.
     stored: VecDeque<(u64, u8)>,
     pub(super) parts: [Part; PARTS],
@@ -165,16 +174,17 @@ pub(super) struct Multiprocessor {
 
 impl Multiprocessor {
     /// An idle one of this number with so much L1. Those of a group share reads of the L2.
-    pub(super) fn new(number: usize, group: usize, l1_bytes: u64, constants: &Constants) -> Self {
+    pub(super) fn new(number: usize, group: usize, l1_bytes: u64) -> Self {
         let l1 = Cache::of_l1(l1_bytes);
-        let places = ((l1_bytes / LINE) as f64 * constants.l1_places).max(1.0) as usize;
+        let places = (l1_bytes / LINE) as usize / TAG_BANKS;
         let [lsu_free, data_free, port_free, next_launch, issue_cycles, global_cycles, shared_cycles] = [0.0; 7];
         Self {
             group,
             pair: number / 2,
             l1,
-            flying: BinaryHeap::new(),
             places,
+            held: Places::default(),
+            held_by_flying: 0,
             stored: VecDeque::with_capacity(ON_THEIR_WAY),
             parts: std::array::from_fn(|_| Part::new()),
             turned_to: 0,
@@ -194,9 +204,9 @@ impl Multiprocessor {
     }
 
     /// The part that the load/store unit turns to: each in turn, of those that wait.
-    pub(super) fn next_part(&mut self, now: f64) -> Option<usize> {
+    pub(super) fn next_part(&mut self) -> Option<usize> {
         let next = (1..=PARTS).map(|further| (self.turned_to + further) % PARTS);
-        let waits = |part: &usize| !self.parts[*part].queue.is_empty() && self.parts[*part].again <= now;
+        let waits = |part: &usize| self.parts[*part].has_turn();
         let next = next.into_iter().find(waits)?;
         self.turned_to = next;
         Some(next)
@@ -225,6 +235,13 @@ impl Multiprocessor {
         let next = if is_of_served { self.served.pop_front() } else { self.returned.pop_front() }?;
         self.is_turn_of_returned = is_of_served;
         self.data_free = self.data_free.max(now) + next.data;
+        if next.places != Places::default() {
+            for (held, places) in self.held.iter_mut().zip(next.places) {
+                *held -= places;
+                self.held_by_flying -= places;
+            }
+            self.parts.iter_mut().for_each(|part| part.waits = false);
+        }
         Some((next, self.data_free))
     }
 
@@ -285,24 +302,27 @@ impl Multiprocessor {
         let others = (0..PARTS).any(|other| other != part && !self.parts[other].queue.is_empty());
         let mut at = now;
         while load.looked_up < lines.len() {
-            self.give_places_free(at);
             let (before, coming, mut missing, mut waits) = (load.looked_up, load.coming, 0, false);
             for bank in 0..TAG_BANKS {
                 let of_bank = |i: &usize| tag_bank(lines[*i].number) == bank;
                 load.next[bank] = (load.next[bank]..lines.len()).find(of_bank).unwrap_or(lines.len());
                 let Some(line) = lines.get(load.next[bank]) else { continue };
-                let Some((ready, found)) = self.look_up(line, past_l1, at, constants, memory) else {
+                let has_place = self.held[bank] < self.places || self.held_by_flying == 0;
+                let Some((ready, found)) = self.look_up(line, past_l1, has_place, at, constants, memory) else {
                     waits = true;
                     continue;
                 };
+                let takes = usize::from(found == Found::Missing { takes_place: true });
+                self.held[bank] += takes;
+                load.places[bank] += takes;
                 load.next[bank] += 1;
                 load.looked_up += 1;
                 load.here = load.here.max(ready);
                 load.coming += usize::from(found != Found::Here);
-                missing += u32::from(found == Found::Missing);
+                missing += u32::from(matches!(found, Found::Missing { .. }));
             }
             load.passes += u32::from(load.looked_up > before);
-            self.parts[part].again = if waits { self.when_free(FREED).max(at + 1.0) } else { 0.0 };
+            self.parts[part].waits = load.looked_up == before;
             // It sends one read a cycle.
             at += f64::from(missing.max(1));
             if waits || load.coming > coming && others && load.looked_up < lines.len() {
@@ -311,7 +331,7 @@ impl Multiprocessor {
                 return None;
             }
         }
-        let Progress { coming, here, passes, .. } = load;
+        let Progress { coming, here, passes, places, .. } = load;
         let (tags, more) = (f64::from(passes), f64::from(passes.saturating_sub(u32::from(request.tags))));
         let data = if 2 * coming < lines.len() {
             f64::from(request.wavefronts)
@@ -328,7 +348,8 @@ impl Multiprocessor {
         self.global_cycles += data.max(tags).max(LOAD);
         self.lsu_free = at.max(now + LOAD);
         Some(if coming > 0 {
-            Served::Coming { here: here.max(at), data: data.max(LOAD) }
+            self.held_by_flying += places.iter().sum::<usize>();
+            Served::Coming { here: here.max(at), data: data.max(LOAD), places }
         } else {
             Served::Passes { data: data.max(tags).max(LOAD), latency: constants.latency_l1, is_load: true }
         })
@@ -339,16 +360,18 @@ impl Multiprocessor {
         &mut self,
         line: &Line,
         past_l1: bool,
+        has_place: bool,
         at: f64,
         constants: &Constants,
         memory: &mut Memory,
     ) -> Option<(f64, Found)> {
         let wanted = sectors(line);
         if past_l1 {
-            return Some((self.read(line.number, wanted, at, constants, memory), Found::Missing));
+            let arrives = self.read(line.number, wanted, at, constants, memory);
+            return Some((arrives, Found::Missing { takes_place: false }));
         }
-        let has_place = |known: &mut cache::Line| known.ready > at || wanted & !known.valid == 0;
-        if self.flying.len() >= self.places && !self.l1.peek(line.number).is_some_and(has_place) {
+        let needs_none = |known: &mut cache::Line| known.ready > at || wanted & !known.valid == 0;
+        if !has_place && !self.l1.peek(line.number).is_some_and(needs_none) {
             return None;
         }
         let (known, _) = self.l1.touch(line.number);
@@ -361,10 +384,7 @@ impl Multiprocessor {
         if let Some(known) = self.l1.peek(line.number) {
             known.ready = arrives;
         }
-        if ready <= at {
-            self.flying.push(Reverse((key(arrives), line.number)));
-        }
-        Some((arrives, Found::Missing))
+        Some((arrives, Found::Missing { takes_place: ready <= at }))
     }
 
     /// Reads sectors of a line, and says when they are here.
@@ -372,31 +392,6 @@ impl Multiprocessor {
         let sent = self.send(at, wanted, constants);
         memory.read(self.group, number, wanted, sent)
             + constants.way_of_pair * memory.way(number, constants.groups + self.pair)
-    }
-
-    /// When so many places are free at the latest.
-    fn when_free(&self, count: usize) -> f64 {
-        let mut arrive: Vec<_> = self.flying.iter().map(|Reverse((arrives, _))| *arrives).collect();
-        // As many lines have to arrive before.
-        let free = self.places.saturating_sub(self.flying.len());
-        let before = count.saturating_sub(free).saturating_sub(1);
-        if before >= arrive.len() {
-            return 0.0;
-        }
-        f64::from_bits(*arrive.select_nth_unstable(before).1)
-    }
-
-    /// Gives the places of the lines free that have arrived by then.
-    fn give_places_free(&mut self, at: f64) {
-        while let Some(Reverse((arrives, number))) = self.flying.peek().copied()
-            && f64::from_bits(arrives) <= at
-        {
-            self.flying.pop();
-            // More sectors of it may have been asked for since.
-            if let Some(known) = self.l1.peek(number).filter(|known| known.ready > at) {
-                self.flying.push(Reverse((key(known.ready), number)));
-            }
-        }
     }
 
     /// Stores to `lines`. Sectors that the warp has just stored to `with`, or that any warp's store has on their way, go to the
@@ -438,7 +433,7 @@ mod tests {
         let chip = Chip::load("h200").expect("is built in");
         let constants = Constants::of(&chip);
         let mut memory = Memory::new(&chip, constants);
-        let mut sm = Multiprocessor::new(0, 0, 1 << 16, &constants);
+        let mut sm = Multiprocessor::new(0, 0, 1 << 16);
         let (load, at) = (What::Load { past_l1: false }, Location::caller());
         let request = Traced { warp: 0, what: load, at, wavefronts: 1, wavefronts_missing: 1, tags: 1, lines_end: 0 };
         let lines = [3, 4].map(|number| Line { number, bytes: [32; 4] });
