@@ -178,6 +178,23 @@ fn recorded_predictions_are_as_good_as_they_are_said_to_be() {
     }
 }
 
+/// What the README shows of a family is what the committed predictions of an H200 say.
+#[test]
+fn the_readme_shows_the_recorded_predictions() {
+    let readme = std::fs::read_to_string(root().join("README.md")).expect("README.md");
+    let shown: Vec<Vec<_>> = (readme.lines().filter(|line| line.starts_with(" particles_")))
+        .map(|line| line.split_whitespace().take(3).map(str::to_owned).collect())
+        .collect();
+    let (_, rows) = read(&std::fs::read_to_string(measured_on_h200("predicted.json")).expect("predictions"));
+    let recorded: Vec<Vec<_>> = (rows.iter().filter(|row| row.family == "particles"))
+        .map(|row| {
+            let prediction = row.prediction.as_ref().expect("a prediction");
+            vec![row.kernel.clone(), row.case.clone(), format!("{:.4}", prediction.predicted_ms)]
+        })
+        .collect();
+    assert_eq!(shown, recorded);
+}
+
 #[test]
 fn a_description_that_was_printed_is_a_chip_and_predicts_the_same() {
     let folder = folder();

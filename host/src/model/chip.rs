@@ -240,7 +240,8 @@ pub(super) struct Constants {
     /// Cycles from one warp that a multiprocessor launches to the next, and from one block that the chip launches.
     pub(super) warp_launch: f64,
     pub(super) block_launch: f64,
-    /// Groups of multiprocessors, of some sixteen each, and reads of a group for the same sectors that the L2 serves as one: by the probe `neighbours`.
+    /// Groups of multiprocessors, of some sixteen each, and reads of a group for the same sectors that the L2 serves as one: by the
+    /// probe `neighbours`.
     pub(super) groups: usize,
     pub(super) coalesced: usize,
     /// Sectors a cycle between a multiprocessor and the L2.

@@ -138,14 +138,17 @@ impl Memory {
     /// The channel of the memory that a line belongs to, and the slice of a partition of the L2. Pieces that follow one another
     /// belong to one after another, as many as there are; to which the first of them does is as if at random.
     fn channel(&self, number: u64) -> usize {
-        one_after_another(number / OF_A_CHANNEL, (self.banks.len() / BANKS) as u64) as usize
+        one_after_another(number / OF_A_CHANNEL, self.channels()) as usize
     }
 
     /// The bank of the memory that a line belongs to. Pieces of a channel that follow one another belong to its banks as those of
     /// memory do to the channels.
     fn bank(&self, number: u64) -> usize {
-        let channels = (self.banks.len() / BANKS) as u64;
-        self.channel(number) * BANKS + one_after_another(number / OF_A_CHANNEL / channels, BANKS as u64) as usize
+        self.channel(number) * BANKS + one_after_another(number / OF_A_CHANNEL / self.channels(), BANKS as u64) as usize
+    }
+
+    fn channels(&self) -> u64 {
+        (self.banks.len() / BANKS) as u64
     }
 
     /// Reads sectors of a line for a multiprocessor of a group, and says when they are there. Those that the L2 has not sent yet to

@@ -146,7 +146,8 @@ pub(super) struct Multiprocessor {
     /// Those whose ways to the L2 are as long as its own.
     pair: usize,
     l1: Cache,
-    /// Places of each bank of the tags, those that loads hold, and how many of these such do all lines of which were looked up.
+    /// Places of each bank of the tags, those that loads hold, and how many of these are held by loads all lines of which were looked
+    /// up: if none is, nothing would give one back, and there is a place for every line.
     places: usize,
     held: Places,
     held_by_flying: usize,
