@@ -1,6 +1,6 @@
 // Loads for Nsight Compute to count, of what no description of a chip says and `predict` needs: how many lines can be on their way
-// to a multiprocessor, how long lines stay in its L1, which slices of the L2 and channels of the memory they belong to, and which
-// multiprocessors' reads are one to the L2. Nothing is timed.
+// to a multiprocessor, how long lines stay in its L1, how often it reads lines that several of its warps load, which slices of the L2
+// and channels of the memory lines belong to, and which multiprocessors' reads are one to the L2. Nothing is timed.
 //
 //     nvcc -O3 -arch=native -o counted counted.cu, and ncu as in ../README.md
 
@@ -66,6 +66,48 @@ static void stay(char* zeros) {
     for (size_t apart : {128, 65536, 16896}) {
         for (unsigned times : {1, 2, 8}) {
             for (unsigned before : {4, 8, 12, 16, 28, 32, 48}) retention<<<1, 32>>>(zeros, 256, apart, times, before, to);
+        }
+    }
+}
+
+// ---- Shared lines: so many warps in a row load the same 32 lines at random, which the L2 has, and then the next, so many loads of each
+// in flight. What they read from the L2 beyond all lines once a group was gone when the last of them came.
+
+template <int IN_FLIGHT> __device__ float sum_of_lines(const float* zeros, unsigned group, unsigned loads) {
+    unsigned lane = threadIdx.x % 32, of_group = (blockIdx.x * blockDim.x + threadIdx.x) / 32 / group;
+    float sum = 0;
+    for (unsigned i = 0; i < loads; i += IN_FLIGHT) {
+        float loaded[IN_FLIGHT];
+#pragma unroll
+        for (int k = 0; k < IN_FLIGHT; k++) {
+            // 2^17 lines, 16 MiB.
+            size_t line = ((of_group * loads + i + k) * 32 + lane) * 0x9E3779B1 >> 15;
+            loaded[k] = zeros[32 * line + (sum != 0)];
+        }
+#pragma unroll
+        for (float value : loaded) sum += value;
+    }
+    return sum;
+}
+
+__global__ void shared_lines(const float* zeros, int in_flight, unsigned group, unsigned loads, float* to) {
+    float sum = 0;
+    if (in_flight == 1) sum = sum_of_lines<1>(zeros, group, loads);
+    if (in_flight == 2) sum = sum_of_lines<2>(zeros, group, loads);
+    if (in_flight == 4) sum = sum_of_lines<4>(zeros, group, loads);
+    if (sum != 0) *to = sum;
+}
+
+static void groups(float* zeros, int sms) {
+    const unsigned loads = 512;
+    struct {
+        int in_flight;
+        unsigned warps, group;
+    } cases[] = {{1, 32, 8}, {1, 32, 32}, {4, 8, 8}, {4, 16, 8}, {4, 32, 8}, {4, 32, 32}, {2, 32, 8}};
+    for (int shared_percent : {0, 50, 100}) {
+        CHECK(cudaFuncSetAttribute(shared_lines, cudaFuncAttributePreferredSharedMemoryCarveout, shared_percent));
+        for (auto& launch : cases) {
+            shared_lines<<<sms, 32 * launch.warps>>>(zeros, launch.in_flight, launch.group, loads, zeros);
         }
     }
 }
@@ -171,6 +213,7 @@ int main() {
     CHECK(cudaMemset(zeros, 0, bytes));
     places(reinterpret_cast<float*>(zeros), (256 << 20) / 128, properties.multiProcessorCount);
     stay(zeros);
+    groups(reinterpret_cast<float*>(zeros), properties.multiProcessorCount);
     slices(zeros, properties.multiProcessorCount);
     neighbours_of(zeros, properties.multiProcessorCount);
     CHECK(cudaDeviceSynchronize());

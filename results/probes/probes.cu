@@ -2,7 +2,7 @@
 // cost the L2, how latencies differ from place to place, how often a load passes an L1 that has its data, which lines stay there,
 // which reads the L2 serves as one, how much of it there is for lines that all read, what of it stays dirty, what lines that lie
 // apart cost the memory, which warps and blocks go first, when the load/store unit turns to another, how long it looks lines up, what
-// reads of the L2 wait for, and how long the memory takes, alone and among others.
+// reads of the L2 wait for, how long the memory takes, alone and among others, how many loads wait for it, and when blocks begin.
 //
 //     nvcc -O3 -arch=native -o probes probes.cu && ./probes > probes.txt
 
@@ -850,6 +850,121 @@ static void waits(const char* buffer, size_t bytes, int sms, unsigned warps) {
     CHECK(cudaFree(on_gpu));
 }
 
+// ---- Pending: so many loads of the same lines of memory wait for them, long, since all other multiprocessors load from memory as well.
+// How long a load of a line that the L1 has takes meanwhile: until the others are done if they are too many.
+
+__device__ volatile bool enough;
+
+__global__ void hit_after_pending(
+    const float* zeros, unsigned all, unsigned loads, unsigned first, unsigned apart, unsigned lines, unsigned rounds, unsigned* cycles,
+    float* out
+) {
+    const unsigned most = 12, others = 31;
+    unsigned warp = threadIdx.x / 32, lane = threadIdx.x % 32, bits = load(zeros);
+    if (blockIdx.x > 0) {
+        for (unsigned i = 0; i % 16 != 0 || !enough; i++) {
+            bits |= load(zeros + size_t(mixed(mixed(blockIdx.x << 20 | i) + threadIdx.x) % all) * 32 + bits);
+        }
+    } else {
+        for (unsigned round = 1; round <= rounds; round++) {
+            // What was on its way before is here, and all others are at work.
+            for (unsigned begin = cycles_now(); cycles_now() - begin < 60000;) {}
+            __syncthreads();
+            unsigned begin = cycles_now(), loaded[most] = {};
+            if (warp < others) {
+                // The same banks of the tags in each round.
+                const float* from = zeros + ((size_t(round) << 14) + first + apart * (lane % lines)) * 32;
+#pragma unroll
+                for (unsigned i = 0; i < most; i++) {
+                    if (i * others + warp < loads) loaded[i] = load(from);
+                }
+            } else {
+                bits |= load(zeros + bits);
+                while (cycles_now() - begin < 2000 + bits) {}
+                begin = cycles_now();
+                bits |= load(zeros + bits);
+                unsigned end = cycles_now() + bits;
+                if (lane == 0) cycles[round - 1] = end - begin;
+            }
+#pragma unroll
+            for (unsigned of_load : loaded) bits |= of_load;
+        }
+        enough = true;
+    }
+    if (bits != 0) *out = bits;
+}
+
+static void pending(const char* zeros, size_t bytes, int sms, unsigned first, unsigned apart, unsigned lines, std::vector<unsigned> counts) {
+    const unsigned rounds = 32;
+    unsigned* cycles;
+    float* out;
+    CHECK(cudaMalloc(&cycles, rounds * sizeof *cycles));
+    CHECK(cudaMalloc(&out, sizeof *out));
+    printf("pending: a line that the L1 has, while loads of the same %2u lines wait, %2u apart:", lines, apart);
+    for (unsigned loads : counts) {
+        bool no = false;
+        CHECK(cudaMemcpyToSymbol(enough, &no, sizeof no));
+        auto from = reinterpret_cast<const float*>(zeros);
+        hit_after_pending<<<sms, 1024>>>(from, bytes / 128, loads, first, apart, lines, rounds, cycles, out);
+        std::vector<unsigned> host(rounds);
+        CHECK(cudaMemcpy(host.data(), cycles, host.size() * sizeof host[0], cudaMemcpyDeviceToHost));
+        std::sort(host.begin(), host.end());
+        printf(" %u: %u cycles", loads, host[rounds / 2]);
+    }
+    printf("\n");
+    CHECK(cudaFree(cycles));
+    CHECK(cudaFree(out));
+}
+
+// ---- Beginnings: when the blocks of a launch begin, eight on a multiprocessor, and when the first that each loads is there.
+
+__global__ void beginning(const float* zeros, size_t apart, unsigned* multiprocessors, unsigned* begun, unsigned* loaded, float* out) {
+    unsigned begin = cycles_now(), multiprocessor;
+    asm volatile("mov.u32 %0, %%smid;" : "=r"(multiprocessor));
+    unsigned bits = load(zeros + (size_t(blockIdx.x) * 32 + threadIdx.x % 32) * apart + threadIdx.x / 32);
+    if (bits != 0) *out = bits;
+    unsigned there = cycles_now();
+    if (threadIdx.x == 0) multiprocessors[blockIdx.x] = multiprocessor, begun[blockIdx.x] = begin, loaded[blockIdx.x] = there;
+}
+
+static void beginnings(const char* zeros, int sms) {
+    const unsigned each = 8, blocks = each * sms;
+    unsigned* on_gpu;
+    char* flush;
+    float* out;
+    CHECK(cudaMalloc(&on_gpu, 3 * blocks * sizeof *on_gpu));
+    CHECK(cudaMalloc(&flush, 256 << 20));
+    CHECK(cudaMalloc(&out, sizeof *out));
+    std::vector<unsigned> host(3 * blocks), begun[each], loaded[each];
+    for (int launch = 0; launch < 9; launch++) {
+        CHECK(cudaMemset(flush, launch, 256 << 20));
+        beginning<<<blocks, 256>>>(reinterpret_cast<const float*>(zeros), 8192, on_gpu, on_gpu + blocks, on_gpu + 2 * blocks, out);
+        CHECK(cudaMemcpy(host.data(), on_gpu, host.size() * sizeof *on_gpu, cudaMemcpyDeviceToHost));
+        for (int multiprocessor = 0; multiprocessor < sms; multiprocessor++) {
+            std::vector<unsigned> begins, ends;
+            for (unsigned block = 0; block < blocks; block++) {
+                if (host[block] != unsigned(multiprocessor)) continue;
+                begins.push_back(host[blocks + block]), ends.push_back(host[2 * blocks + block]);
+            }
+            if (begins.size() != each || launch == 0) continue;
+            std::sort(begins.begin(), begins.end());
+            std::sort(ends.begin(), ends.end());
+            for (unsigned i = 0; i < each; i++) begun[i].push_back(begins[i] - begins[0]), loaded[i].push_back(ends[i] - begins[0]);
+        }
+    }
+    for (auto cycles : {begun, loaded}) {
+        printf("beginnings: of eight blocks of a multiprocessor %s after so many cycles, in the median:", cycles == begun ? "one begins" : "one has loaded");
+        for (unsigned i = 0; i < each; i++) {
+            std::sort(cycles[i].begin(), cycles[i].end());
+            printf(" %u", cycles[i][cycles[i].size() / 2]);
+        }
+        printf("\n");
+    }
+    CHECK(cudaFree(on_gpu));
+    CHECK(cudaFree(flush));
+    CHECK(cudaFree(out));
+}
+
 int main() {
     cudaDeviceProp gpu;
     CHECK(cudaGetDeviceProperties(&gpu, 0));
@@ -892,4 +1007,8 @@ int main() {
     overtaking(buffer, bytes, sms);
     for (unsigned lines : {1, 2, 4, 8, 16, 32}) lateness(buffer, bytes, lines);
     for (unsigned warps : {8, 16, 32, 64}) waits(buffer, bytes, sms, warps);
+    pending(buffer, bytes, sms, 0, 1, 32, {64, 96, 112, 120, 124, 128, 132, 136, 144, 160});
+    pending(buffer, bytes, sms, 3175, 33, 8, {64, 96, 112, 120, 124, 128, 132, 136, 144, 160});
+    pending(buffer, bytes, sms, 0, 1, 16, {128, 192, 240, 248, 256, 264, 280, 320});
+    beginnings(buffer, sms);
 }

@@ -105,10 +105,10 @@ impl Instructions {
         Self(lines)
     }
 
-    /// One line, of which a warp has so many loads in flight.
+    /// One line, of which a warp has so many loads in flight, each after so many instructions.
     #[cfg(test)]
-    pub(super) fn in_flight(at: &Location<'_>, in_flight: usize) -> Self {
-        Self([(at.line(), Line { in_flight, ..UNKNOWN })].into())
+    pub(super) fn in_flight(at: &Location<'_>, in_flight: usize, instructions: f64) -> Self {
+        Self([(at.line(), Line { in_flight, instructions, ..UNKNOWN })].into())
     }
 
     /// The line of this position.

@@ -578,7 +578,7 @@ mod tests {
     /// A multiprocessor of an H200 with one block, each of whose warps has so many loads in flight, and an L2 that has so many lines.
     fn one_block(trace: Trace, at: &'static Location<'static>, in_flight: usize, known: u64) -> Machine {
         let chip = Chip { sm_count: 1, ..Chip::load("h200").expect("is built in") };
-        let mut machine = Machine::new(&chip, Instructions::in_flight(at, in_flight), 1, 224 << 10, u64::MAX);
+        let mut machine = Machine::new(&chip, Instructions::in_flight(at, in_flight, 1.0), 1, 224 << 10, u64::MAX);
         for number in 0..known {
             machine.memory.read(0, number, 1, 0.0);
         }
@@ -667,7 +667,7 @@ mod tests {
         let chip = Chip::load("h200").expect("is built in");
         let at = Location::caller();
         for l1_bytes in [128, 4 << 10] {
-            let mut machine = Machine::new(&chip, Instructions::in_flight(at, 4), 1, l1_bytes, u64::MAX);
+            let mut machine = Machine::new(&chip, Instructions::in_flight(at, 4, 1.0), 1, l1_bytes, u64::MAX);
             let mut trace = Trace::default();
             for (warp, i) in (0..8).flat_map(|warp| (0..16).map(move |i| (warp, i))) {
                 load(&mut trace, at, warp, 32, |lane| 32 * (16 * u64::from(warp) + i) + lane);
@@ -759,7 +759,7 @@ mod tests {
             // About where the oldest has made half of its loads, so that all blocks are still there.
             let all = LOADS as u64 * 33 * 64 * u64::from(chip.sm_count);
             let budget = all * measured.iter().map(|share| (share * 1000.0) as u64).sum::<u64>() / 16_000;
-            let mut machine = Machine::new(&chip, Instructions::in_flight(at, in_flight), 8, 224 << 10, budget);
+            let mut machine = Machine::new(&chip, Instructions::in_flight(at, in_flight, 1.0), 8, 224 << 10, budget);
             for _ in 0..8 * chip.sm_count {
                 let mut trace = Trace::default();
                 for request in 0..8 * LOADS {
@@ -857,6 +857,62 @@ mod tests {
             let error = (predicted - measured).abs();
             assert!(error < 40.0, "{others} others, the same {same}: {predicted:.0} for {measured}");
         }
+    }
+
+    /// What `shared_lines` of `counted.cu` counted on an H200: the sectors a load that a multiprocessor reads from the L2, by the KiB of
+    /// its L1, the loads of a warp in flight, its warps, and how many of these load the same lines.
+    #[test]
+    fn lines_that_warps_share_are_read_again_by_some() {
+        const LOADS: u64 = 512;
+        let at = Location::caller();
+        let reads = |l1_kib: u64, in_flight: usize, warps: u16, group: u16| {
+            let mut trace = Trace::default();
+            for (i, warp) in (0..LOADS).flat_map(|i| (0..warps).map(move |warp| (i, warp))) {
+                let first = (u64::from(warp / group) * LOADS + i) * 32;
+                let line = |lane| (first + lane) as u32;
+                load(&mut trace, at, warp, 32, |lane| u64::from(line(lane).wrapping_mul(0x9E37_79B1) >> 15));
+            }
+            let chip = Chip { sm_count: 1, ..Chip::load("h200").expect("is built in") };
+            let instructions = Instructions::in_flight(at, in_flight, 10.0);
+            let mut machine = Machine::new(&chip, instructions, 1, l1_kib << 10, u64::MAX);
+            for number in 0..1 << 17 {
+                machine.memory.read(0, number, 1, 0.0);
+            }
+            let before = machine.memory.traffic.l2_reads;
+            machine.free.clear();
+            machine.begin(trace, 0, BEGIN);
+            while machine.happen().is_some() {}
+            (machine.memory.traffic.l2_reads - before) / machine.loads as f64
+        };
+        let all = [
+            (248, 1, 32, 8, 8.20),
+            (248, 1, 32, 32, 1.03),
+            (224, 4, 8, 8, 4.09),
+            (240, 4, 16, 8, 4.59),
+            (248, 4, 32, 8, 7.49),
+            (248, 4, 32, 32, 1.26),
+            (248, 2, 32, 8, 10.27),
+            (124, 1, 32, 8, 17.55),
+            (124, 1, 32, 32, 12.21),
+            (124, 4, 8, 8, 5.92),
+            (124, 4, 16, 8, 9.58),
+            (124, 4, 32, 8, 12.37),
+            (124, 4, 32, 32, 5.37),
+            (124, 2, 32, 8, 15.50),
+            (28, 1, 32, 8, 8.79),
+            (28, 1, 32, 32, 7.31),
+            (28, 4, 8, 8, 4.68),
+            (28, 4, 16, 8, 12.72),
+            (28, 4, 32, 8, 25.41),
+            (28, 4, 32, 32, 13.07),
+            (28, 2, 32, 8, 10.44),
+        ];
+        let off = |&(l1_kib, in_flight, warps, group, measured): &(u64, usize, u16, u16, f64)| {
+            let predicted = reads(l1_kib, in_flight, warps, group);
+            (predicted / measured).ln().abs()
+        };
+        let mean = (all.iter().map(off).sum::<f64>() / all.len() as f64).exp();
+        assert!(mean < 1.72, "a factor of {mean:.2} in the mean");
     }
 
     /// What the probe `groups` measured on an H200: the cycles that a load takes, at so many percent of them, of lines that the L2 has,
