@@ -927,7 +927,7 @@ __global__ void beginning(const float* zeros, size_t apart, unsigned* multiproce
     if (threadIdx.x == 0) multiprocessors[blockIdx.x] = multiprocessor, begun[blockIdx.x] = begin, loaded[blockIdx.x] = there;
 }
 
-static void beginnings(const char* zeros, int sms) {
+static void beginnings(const char* zeros, size_t bytes, int sms) {
     const unsigned each = 8, blocks = each * sms;
     unsigned* on_gpu;
     char* flush;
@@ -938,7 +938,7 @@ static void beginnings(const char* zeros, int sms) {
     std::vector<unsigned> host(3 * blocks), begun[each], loaded[each];
     for (int launch = 0; launch < 9; launch++) {
         CHECK(cudaMemset(flush, launch, 256 << 20));
-        beginning<<<blocks, 256>>>(reinterpret_cast<const float*>(zeros), 8192, on_gpu, on_gpu + blocks, on_gpu + 2 * blocks, out);
+        beginning<<<blocks, 256>>>(reinterpret_cast<const float*>(zeros), bytes / 4 / (32 * blocks), on_gpu, on_gpu + blocks, on_gpu + 2 * blocks, out);
         CHECK(cudaMemcpy(host.data(), on_gpu, host.size() * sizeof *on_gpu, cudaMemcpyDeviceToHost));
         for (int multiprocessor = 0; multiprocessor < sms; multiprocessor++) {
             std::vector<unsigned> begins, ends;
@@ -1010,5 +1010,5 @@ int main() {
     pending(buffer, bytes, sms, 0, 1, 32, {64, 96, 112, 120, 124, 128, 132, 136, 144, 160});
     pending(buffer, bytes, sms, 3175, 33, 8, {64, 96, 112, 120, 124, 128, 132, 136, 144, 160});
     pending(buffer, bytes, sms, 0, 1, 16, {128, 192, 240, 248, 256, 264, 280, 320});
-    beginnings(buffer, sms);
+    beginnings(buffer, bytes, sms);
 }

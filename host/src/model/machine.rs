@@ -577,8 +577,13 @@ mod tests {
 
     /// A multiprocessor of an H200 with one block, each of whose warps has so many loads in flight, and an L2 that has so many lines.
     fn one_block(trace: Trace, at: &'static Location<'static>, in_flight: usize, known: u64) -> Machine {
+        one_block_of(trace, Instructions::in_flight(at, in_flight, 1.0), 224, known)
+    }
+
+    /// The same with these instructions, and so many KiB of L1.
+    fn one_block_of(trace: Trace, instructions: Instructions, l1_kib: u64, known: u64) -> Machine {
         let chip = Chip { sm_count: 1, ..Chip::load("h200").expect("is built in") };
-        let mut machine = Machine::new(&chip, Instructions::in_flight(at, in_flight, 1.0), 1, 224 << 10, u64::MAX);
+        let mut machine = Machine::new(&chip, instructions, 1, l1_kib << 10, u64::MAX);
         for number in 0..known {
             machine.memory.read(0, number, 1, 0.0);
         }
@@ -872,15 +877,8 @@ mod tests {
                 let line = |lane| (first + lane) as u32;
                 load(&mut trace, at, warp, 32, |lane| u64::from(line(lane).wrapping_mul(0x9E37_79B1) >> 15));
             }
-            let chip = Chip { sm_count: 1, ..Chip::load("h200").expect("is built in") };
-            let instructions = Instructions::in_flight(at, in_flight, 10.0);
-            let mut machine = Machine::new(&chip, instructions, 1, l1_kib << 10, u64::MAX);
-            for number in 0..1 << 17 {
-                machine.memory.read(0, number, 1, 0.0);
-            }
+            let mut machine = one_block_of(trace, Instructions::in_flight(at, in_flight, 10.0), l1_kib, 1 << 17);
             let before = machine.memory.traffic.l2_reads;
-            machine.free.clear();
-            machine.begin(trace, 0, BEGIN);
             while machine.happen().is_some() {}
             (machine.memory.traffic.l2_reads - before) / machine.loads as f64
         };
