@@ -2,7 +2,8 @@
 // cost the L2, how latencies differ from place to place, how often a load passes an L1 that has its data, which lines stay there,
 // which reads the L2 serves as one, how much of it there is for lines that all read, what of it stays dirty, what lines that lie
 // apart cost the memory, which warps and blocks go first, when the load/store unit turns to another, how long it looks lines up, what
-// reads of the L2 wait for, how long the memory takes, alone and among others, how many loads wait for it, and when blocks begin.
+// reads of the L2 wait for, how long the memory takes, alone and among others, how many loads wait for it, when blocks begin, and what
+// a flush of the L2 costs the launch that follows.
 //
 //     nvcc -O3 -arch=native -o probes probes.cu && ./probes > probes.txt
 
@@ -21,8 +22,14 @@ static void check(cudaError_t error, const char* what) {
 }
 #define CHECK(call) check(call, #call)
 
-// The median of several launches in milliseconds, each after 256 MiB that are written to flush the L2.
-template <class Launch> static float median_ms(Launch launch, int launches = 15) {
+// Reads a sector of each line, a thread each.
+__global__ void a_sector_a_line(const float* lines, size_t count, float* out) {
+    size_t line = blockIdx.x * size_t(blockDim.x) + threadIdx.x;
+    if (line < count && lines[line * 32] != 0) *out = 1;
+}
+
+// The median of so many launches in milliseconds, each after 256 MiB that are written to flush the L2 and, if it is to be clean, read.
+template <class Launch> static float median_ms(Launch launch, int launches = 15, bool clean = false) {
     static char* flush = nullptr;
     if (!flush) CHECK(cudaMalloc(&flush, 256 << 20));
     cudaEvent_t begin, end;
@@ -31,6 +38,7 @@ template <class Launch> static float median_ms(Launch launch, int launches = 15)
     std::vector<float> samples;
     for (int i = 0; i < launches; i++) {
         CHECK(cudaMemset(flush, i, 256 << 20));
+        if (clean) a_sector_a_line<<<(2 << 20) / 256, 256>>>((const float*)flush, 2 << 20, (float*)flush);
         CHECK(cudaEventRecord(begin));
         launch();
         CHECK(cudaEventRecord(end));
@@ -965,6 +973,18 @@ static void beginnings(const char* zeros, size_t bytes, int sms) {
     CHECK(cudaFree(out));
 }
 
+// ---- Flushes: how long a sector of each of so many lines takes to read after 256 MiB were written, and once these were read as well.
+
+static void flushes(const char* zeros, float* out) {
+    for (unsigned mebibytes : {4, 16, 32, 64, 128, 256, 512, 1024}) {
+        size_t lines = size_t(mebibytes) << 13;
+        auto launch = [=] { a_sector_a_line<<<lines / 256, 256>>>((const float*)zeros, lines, out); };
+        float dirty = median_ms(launch), clean = median_ms(launch, 15, true);
+        printf("flushes: a sector of each line of %4u MiB: %.1f us after 256 MiB were written, %.1f us once they were read\n", mebibytes,
+               1e3 * dirty, 1e3 * clean);
+    }
+}
+
 int main() {
     cudaDeviceProp gpu;
     CHECK(cudaGetDeviceProperties(&gpu, 0));
@@ -1011,4 +1031,5 @@ int main() {
     pending(buffer, bytes, sms, 3175, 33, 8, {64, 96, 112, 120, 124, 128, 132, 136, 144, 160});
     pending(buffer, bytes, sms, 0, 1, 16, {128, 192, 240, 248, 256, 264, 280, 320});
     beginnings(buffer, bytes, sms);
+    flushes(buffer, (float*)buffer);
 }

@@ -7,7 +7,7 @@
 use super::chip::{Chip, Constants};
 use super::instructions::{Instructions, MOST};
 use super::memory::Memory;
-use super::multiprocessor::{Multiprocessor, PARTS, Part, Passing, Places, Progress, Queued, Served};
+use super::multiprocessor::{Multiprocessor, PARTS, Part, Passing, Pending, Progress, Queued, Served};
 use super::{Busy, Traffic};
 use crate::sim::trace::{Trace, WHOLE_BLOCK, What};
 use std::cmp::Reverse;
@@ -44,8 +44,8 @@ struct Flying {
     number: u32,
     /// How often it passes the data once its lines are here.
     data: f64,
-    /// The places of the L1 that it holds until then.
-    places: Places,
+    /// What it takes up until then.
+    pending: Pending,
     /// When it arrives: infinite, if that is not known yet.
     arrives: f64,
 }
@@ -83,6 +83,8 @@ pub(super) struct Mark {
     pub(super) traffic: Traffic,
     /// Sectors read from memory that were written in part: some of those of the traffic.
     pub(super) completed: f64,
+    /// Sectors of the L2 that are dirty, about.
+    pub(super) dirty: f64,
     pub(super) busy: Busy,
 }
 
@@ -164,9 +166,9 @@ impl Machine {
         }
     }
 
-    /// Has the L2 be as if the launch had begun long before, which stores to this share of the lines that it touches.
-    pub(super) fn fill_l2(&mut self, chip: &Chip, stored: f64) {
-        self.memory = Memory::filled(chip, self.constants, stored);
+    /// Has the L2 be as a flush leaves it.
+    pub(super) fn flush_l2(&mut self, chip: &Chip) {
+        self.memory = Memory::flushed(chip, self.constants);
     }
 
     /// Takes the next block, and goes as far as the blocks that it was given allow.
@@ -185,7 +187,8 @@ impl Machine {
         self.mark(self.made, at)
     }
 
-    fn mark(&self, done: u64, at: f64) -> Mark {
+    /// Where it stands, with so much done.
+    pub(super) fn mark(&self, done: u64, at: f64) -> Mark {
         let mut busy = self.memory.busy;
         // The busiest one is what a launch of few blocks waits for.
         for sm in &self.sms {
@@ -193,8 +196,8 @@ impl Machine {
             busy.lsu_shared = busy.lsu_shared.max(sm.shared_cycles);
             busy.issue = busy.issue.max(sm.issue_cycles);
         }
-        let Self { loads, stores, memory: Memory { traffic, completed, .. }, .. } = *self;
-        Mark { done, loads, stores, at, traffic, completed, busy }
+        let Self { loads, stores, memory: Memory { traffic, completed, dirty_lines, .. }, .. } = *self;
+        Mark { done, loads, stores, at, traffic, completed, dirty: 4.0 * dirty_lines as f64, busy }
     }
 
     fn advance(&mut self, no_more: bool) {
@@ -384,7 +387,7 @@ impl Machine {
             }
             return;
         }
-        let flying = |arrives| Flying { site, number: number as u32, data: 0.0, places: Places::default(), arrives };
+        let flying = |arrives| Flying { site, number: number as u32, data: 0.0, pending: Pending::default(), arrives };
         if request.what == What::Constant {
             let arrives = sm.read_constant(request, issued, &self.constants);
             state.flying.push(flying(arrives));
@@ -465,12 +468,12 @@ impl Machine {
                     Served::Sent => {}
                     Served::Passes { data, latency, is_load } => {
                         let load = is_load.then_some(of_trace);
-                        sm.served.push_back(Passing { slot, warp, load, data, latency, places: Places::default() });
+                        sm.served.push_back(Passing { slot, warp, load, data, latency });
                     }
-                    Served::Coming { here, data, places } => {
+                    Served::Coming { here, data, pending } => {
                         let load = state.flying.iter_mut().find(|load| load.number == of_trace);
                         let load = load.expect("a load that is served is on its way");
-                        (load.data, load.places) = (data, places);
+                        (load.data, load.pending) = (data, pending);
                         self.schedule(here, Event::Back { slot, warp, number: of_trace });
                     }
                 }
@@ -489,9 +492,9 @@ impl Machine {
     fn back(&mut self, now: f64, slot: usize, warp: usize, number: u32) {
         let block = self.slots[slot].as_ref().expect("a load on its way is a block's");
         let load = block.warps[warp].flying.iter().find(|load| load.number == number);
-        let Flying { data, places, .. } = *load.expect("a load that comes back was on its way");
+        let Flying { data, pending, .. } = *load.expect("a load that comes back was on its way");
         let (sm, load, latency) = (block.sm, Some(number), self.constants.latency_l1);
-        self.sms[sm].returned.push_back(Passing { slot, warp, load, data, latency, places });
+        self.sms[sm].come_back(Passing { slot, warp, load, data, latency }, pending);
         self.let_pass(sm, now);
         self.take_turns(sm, now);
     }
@@ -861,6 +864,42 @@ mod tests {
             let predicted = cycles(others, same) - after_eight;
             let error = (predicted - measured).abs();
             assert!(error < 40.0, "{others} others, the same {same}: {predicted:.0} for {measured}");
+        }
+    }
+
+    /// As the probe `pending` found on both GPUs: once loads that wait for their lines have passed the tags 1024 times, a line that the
+    /// L1 has waits for them, however many lines they wait for.
+    #[test]
+    fn a_line_at_hand_waits_once_loads_that_wait_have_passed_the_tags_1024_times() {
+        const HITS: usize = 60;
+        let at = Location::caller();
+        let is_held_up = |loads: usize, lines: u16, number: fn(u64) -> u64| {
+            let mut trace = Trace::default();
+            load(&mut trace, at, 31, 1, |_| 1 << 20);
+            wait(&mut trace, at);
+            for i in 0..loads {
+                load(&mut trace, at, (i % 31) as u16, lines, number);
+            }
+            for _ in 0..HITS {
+                load(&mut trace, at, 31, 1, |_| 1 << 20);
+            }
+            let mut chip = Chip { sm_count: 1, ..Chip::load("h200").expect("is built in") };
+            chip.latency[3] = 1e5;
+            let mut machine = Machine::new(&chip, Instructions::in_flight(at, 12, 1.0), 1, 248 << 10, u64::MAX);
+            machine.free.clear();
+            machine.begin(trace, 0, BEGIN);
+            let now = std::iter::from_fn(|| machine.happen()).find(|now| *now > BEGIN + 1.5e5);
+            now.expect("lines of memory are not here yet");
+            machine.slots[0].as_ref().expect("it is at work").warps[31].next < HITS
+        };
+        let in_one_bank = |lane: u64| 3175 + 33 * lane;
+        for (lines, number, most) in [
+            (32, (|lane| lane) as fn(u64) -> u64, 128),
+            (8, in_one_bank as fn(u64) -> u64, 128),
+            (16, |lane| lane, 256),
+        ] {
+            let held_up = [most - 8, most, most + 8].map(|loads| is_held_up(loads, lines, number));
+            assert_eq!(held_up, [false, true, true], "{lines} lines");
         }
     }
 

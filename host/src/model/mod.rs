@@ -8,8 +8,9 @@
 //! their four banks has lines, and the data as often as the banks of shared memory would have it; where lines are missing,
 //! those of each pass through the tags pass the data by themselves, after those that are at hand. After a pass that finds a
 //! line missing the load/store unit turns to another part of the multiprocessor, and the load passes the data once all of
-//! its lines are there, by turns with those that find theirs at once. Until then it holds their places, a quarter of which are
-//! each bank's, and others that find none wait. Five of seven lines stay while others come and go, once they were touched again.
+//! its lines are there, the first that was looked up first, by turns with those that find theirs at once. Until then it holds
+//! their places, a quarter of which are each bank's, and others that find none wait; all wait once loads that do have passed
+//! the tags 1024 times. Five of seven lines stay while others come and go, once they were touched again.
 //!
 //! Blocks are launched on one multiprocessor after another, as far as they have room. Some sixteen in a row are a group, up to four
 //! of whose reads of the same sectors the L2 serves as one, if they come before it has sent them to the first. It has partitions: a
@@ -17,7 +18,8 @@
 //! stays in both; sectors that are written in part are taken not to. Reads of lines of the other one wait for those before them in
 //! the same queue, whether what they ask for is there or not. How long the way to a line is differs from group to group. Lines with
 //! sectors that are written in part find little room: beyond that they are read and written back, which keeps the L2 busy for as long
-//! as it needs for eighteen sectors. Of other lines no more than 43 % of the L2 stay dirty. An L2 that has enough to do stops the
+//! as it needs for eighteen sectors. Of other lines no more than 43 % of the L2 stay dirty. A launch finds so many: it comes after
+//! a flush that wrote, and what it reads in their place waits until they are written back. An L2 that has enough to do stops the
 //! load/store units. Memory takes longer for lines that lie apart, to write more so than to read, and for some lines, as if it were
 //! refreshed; each of its banks serves what waits for it in order.
 
@@ -38,7 +40,7 @@ use crate::ptx::Ptx;
 use crate::sim::trace::{Observer, Trace};
 use crate::sim::{self, Options, Site};
 use gpu::device::host::Space;
-use gpu::suite::{Buffer, Operation};
+use gpu::suite::Operation;
 use instructions::Instructions;
 use machine::{Machine, Mark};
 use serde::{Deserialize, Serialize};
@@ -226,13 +228,8 @@ pub fn predict(run: &Run, chip: &Chip, effort: Effort) -> Result<Prediction, Str
     let max_blocks = total.min((budget / lines).max(1) + wave);
     let instructions = Instructions::of_kernel(Ptx::embedded().text(), run.kernel.name);
     let mut machine = Machine::new(chip, instructions, blocks_per_sm, l1_bytes, budget);
-    let in_part = total > budget / lines;
-    if in_part {
-        let bytes = |buffer: &Buffer| buffer.bytes() as f64;
-        let stored: f64 = run.plan.buffers.iter().filter(|buffer| buffer.after.is_some()).map(bytes).sum();
-        let touched: f64 = run.plan.buffers.iter().map(bytes).sum();
-        machine.fill_l2(chip, stored / touched.max(1.0));
-    }
+    machine.flush_l2(chip);
+    let start = machine.mark(0, 0.0);
     let watching = Arc::new(Watching {
         machine: Mutex::new((machine, Stores::default())),
         lines_a_warp: u32::try_from(budget / (wave * warps)).unwrap_or(u32::MAX).max(64),
@@ -252,7 +249,7 @@ pub fn predict(run: &Run, chip: &Chip, effort: Effort) -> Result<Prediction, Str
     let replayed = (machine.made as f64 / requests).min(1.0);
     let end = if replayed < 0.999 {
         let by_request = go_on(&machine.marks, [requests, of_loads, of_stores], 2);
-        let end = by_request.unwrap_or_else(|| scaled(here, here, [1.0 / replayed - 1.0; 3]));
+        let end = by_request.unwrap_or_else(|| further(here, start, [1.0 / replayed - 1.0; 3]));
         // Waves tell better than requests how time goes on: all of them but the one that was still at work when the last mark
         // was made.
         let by_wave = go_on(&machine.waves, [(total + wave) as f64, 0.0, 0.0], MARKS_OF_WAVES);
@@ -282,7 +279,24 @@ fn go_on(marks: &[Mark], [whole, loads, stores]: [f64; 3], at_least: usize) -> O
     let times = rest(whole, last.done, middle.done).filter(|_| marks.len() >= at_least)?;
     let of_loads = rest(loads, last.loads, middle.loads).map_or(times, |of_loads| of_loads.max(0.0));
     let of_stores = rest(stores, last.stores, middle.stores).map_or(times, |of_stores| of_stores.max(0.0));
-    Some(scaled(*last, scaled(*last, *middle, [-1.0; 3]), [times, of_loads, of_stores]))
+    Some(further(*last, *middle, [times, of_loads, of_stores]))
+}
+
+/// `last`, and `times` as much again as came since `earlier`, but `of_loads` and `of_stores` times as much of what those moved. What is
+/// dirty in the L2 cannot become less than nothing: what would be written back after that is not, which takes less time where the
+/// launch waits for the memory.
+fn further(last: Mark, earlier: Mark, [times, of_loads, of_stores]: [f64; 3]) -> Mark {
+    let end = scaled(last, scaled(last, earlier, [-1.0; 3]), [times, of_loads, of_stores]);
+    let never_dirty = |times: f64| (times * (earlier.dirty - last.dirty) - last.dirty).max(0.0);
+    let cycles = never_dirty(times) * last.busy.dram / (last.traffic.dram_reads + last.traffic.dram_writes).max(1.0);
+    let waited = if end.busy.dram >= BINDING * end.at { cycles } else { 0.0 };
+    let dram_writes = (end.traffic.dram_writes - never_dirty(of_stores)).max(0.0);
+    Mark {
+        at: end.at - waited,
+        traffic: Traffic { dram_writes, ..end.traffic },
+        busy: Busy { dram: end.busy.dram - cycles, ..end.busy },
+        ..end
+    }
 }
 
 /// `mark` and `times` as much of `more`, but `of_loads` and `of_stores` times as much of what those moved.
@@ -308,6 +322,7 @@ fn scaled(mark: Mark, more: Mark, [times, of_loads, of_stores]: [f64; 3]) -> Mar
             ..t
         },
         completed,
+        dirty: mark.dirty,
         busy: Busy {
             dram: sum(b.dram, c.dram),
             l2: sum(b.l2, c.l2),
@@ -355,7 +370,7 @@ mod tests {
         let mark = |done, loads, stores, at, moved: [f64; 4]| {
             let [l2_reads, l2_writes, completed, others] = moved;
             let traffic = Traffic { l2_reads, l2_writes, dram_reads: completed + others, ..Traffic::default() };
-            Mark { done, loads, stores, at, traffic, completed, busy: Busy::default() }
+            Mark { done, loads, stores, at, traffic, completed, dirty: 0.0, busy: Busy::default() }
         };
         // In the second half fewer loads were made than stores.
         let marks = [
@@ -369,5 +384,29 @@ mod tests {
         assert!(go_on(&marks, [40.0, 20.0, 20.0], 4).is_none(), "too few");
         let none = go_on(&marks, [40.0, 10.0, 10.0], 2).expect("there are enough");
         assert_eq!((none.traffic.l2_reads, none.traffic.l2_writes), (40.0, 320.0), "no more of them come");
+    }
+
+    #[test]
+    fn no_more_is_written_back_than_was_dirty() {
+        let mark = |done, dirty, dram| {
+            let (at, written) = (10.0 * done as f64, 8.0 * done as f64);
+            let traffic = Traffic { dram_reads: 2.0 * written, dram_writes: written, ..Traffic::default() };
+            let busy = Busy { dram, ..Busy::default() };
+            Mark { done, loads: done, stores: 0, at, traffic, completed: 0.0, dirty, busy }
+        };
+        let end = |dirty, busy| {
+            let marks = [
+                mark(10, 160.0, busy * 100.0),
+                mark(20, dirty, busy * 200.0),
+                mark(30, 2.0 * dirty - 160.0, busy * 300.0),
+            ];
+            let end = go_on(&marks, [60.0, 60.0, 0.0], 2).expect("there are enough");
+            (end.at, end.traffic.dram_writes, end.busy.dram)
+        };
+        assert_eq!(end(160.0, 0.9), (600.0, 480.0, 540.0), "as much becomes dirty as is written back");
+        assert_eq!(end(128.0, 0.9), (600.0, 480.0, 540.0));
+        // A sector takes 540 cycles of 1440 sectors.
+        assert_eq!(end(120.0, 0.96), (584.0, 440.0, 560.0), "it waits for the memory");
+        assert_eq!(end(120.0, 0.48), (600.0, 440.0, 280.0), "it does not");
     }
 }

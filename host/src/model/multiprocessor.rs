@@ -6,7 +6,7 @@ use super::memory::{Memory, sectors};
 use crate::sim::coalesce::LINE;
 use crate::sim::trace::{Line, TAG_BANKS, Traced, What, tag_bank};
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, VecDeque};
+use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 
 /// Lines of stores that wait for those of any warp.
 const ON_THEIR_WAY: usize = 7;
@@ -24,6 +24,9 @@ const LOAD: f64 = 1.15;
 /// which none would be too few, and `groups`, of which three would be too many.
 const SERVED: usize = 1;
 
+/// Passes through the tags of loads that wait for lines, beyond which no load is looked up: by the probe `pending`.
+const PENDING: u32 = 1024;
+
 /// A warp that waits, by the age of its block and by when it came.
 type Waiting = Reverse<(u64, u64, usize, usize)>;
 
@@ -31,7 +34,7 @@ type Waiting = Reverse<(u64, u64, usize, usize)>;
 pub(super) struct Part {
     pub(super) issue_free: f64,
     pub(super) queue: VecDeque<Queued>,
-    /// Whether the first of them waits for places of the L1.
+    /// Whether the first of them waits until other loads give back what they take up.
     pub(super) waits: bool,
     /// Warps that wait for an issue slot, and those that wait for one and for room in the queue.
     pub(super) waiting: BinaryHeap<Waiting>,
@@ -96,7 +99,15 @@ pub(super) struct Passing {
     pub(super) load: Option<u32>,
     pub(super) data: f64,
     pub(super) latency: f64,
-    pub(super) places: Places,
+}
+
+/// What a load takes up until its lines are here and pass the data.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Pending {
+    /// How many loads that wait for lines were looked up before.
+    order: u64,
+    passes: u32,
+    places: Places,
 }
 
 /// Places of the L1, of each bank of the tags.
@@ -136,7 +147,7 @@ pub(super) enum Served {
     /// It takes the data so many cycles; so many later what it loads is there.
     Passes { data: f64, latency: f64, is_load: bool },
     /// All of its lines are here then, and pass the data so often.
-    Coming { here: f64, data: f64, places: Places },
+    Coming { here: f64, data: f64, pending: Pending },
 }
 
 /// What a multiprocessor serves requests with.
@@ -159,9 +170,13 @@ pub(super) struct Multiprocessor {
     pub(super) turns: f64,
     pub(super) lsu_free: f64,
     pub(super) data_free: f64,
-    /// What waits for the data: requests that the load/store unit has served, and loads that came back.
+    /// Loads that had to wait for lines, and passes of those that do.
+    waited: u64,
+    pending: u32,
+    /// What waits for the data: requests that the load/store unit has served, and loads that came back, in the order in which they
+    /// were looked up.
     pub(super) served: VecDeque<Passing>,
-    pub(super) returned: VecDeque<Passing>,
+    pub(super) returned: BTreeMap<u64, (Passing, Pending)>,
     is_turn_of_returned: bool,
     /// When the next of them passes.
     pub(super) passes: f64,
@@ -192,8 +207,10 @@ impl Multiprocessor {
             turns: f64::INFINITY,
             lsu_free,
             data_free,
+            waited: 0,
+            pending: 0,
             served: VecDeque::new(),
-            returned: VecDeque::new(),
+            returned: BTreeMap::new(),
             is_turn_of_returned: false,
             passes: f64::INFINITY,
             port_free,
@@ -229,20 +246,29 @@ impl Multiprocessor {
         self.served.len() > SERVED
     }
 
+    /// Has a load whose lines are all here wait for the data.
+    pub(super) fn come_back(&mut self, load: Passing, pending: Pending) {
+        self.returned.insert(pending.order, (load, pending));
+    }
+
     /// Has the next of those that wait pass the data, which is free, and says when it has: by turns one that the load/store unit has
     /// served and one that came back.
     pub(super) fn pass(&mut self, now: f64) -> Option<(Passing, f64)> {
         let is_of_served = self.returned.is_empty() || !self.is_turn_of_returned && !self.served.is_empty();
-        let next = if is_of_served { self.served.pop_front() } else { self.returned.pop_front() }?;
         self.is_turn_of_returned = is_of_served;
-        self.data_free = self.data_free.max(now) + next.data;
-        if next.places != Places::default() {
-            for (held, places) in self.held.iter_mut().zip(next.places) {
+        let next = if is_of_served {
+            self.served.pop_front()?
+        } else {
+            let (_, (next, Pending { passes, places, .. })) = self.returned.pop_first()?;
+            self.pending -= passes;
+            for (held, places) in self.held.iter_mut().zip(places) {
                 *held -= places;
                 self.held_by_flying -= places;
             }
             self.parts.iter_mut().for_each(|part| part.waits = false);
-        }
+            next
+        };
+        self.data_free = self.data_free.max(now) + next.data;
         Some((next, self.data_free))
     }
 
@@ -303,8 +329,9 @@ impl Multiprocessor {
         let others = (0..PARTS).any(|other| other != part && !self.parts[other].queue.is_empty());
         let mut at = now;
         while load.looked_up < lines.len() {
-            let (before, coming, mut missing, mut waits) = (load.looked_up, load.coming, 0, false);
-            for bank in 0..TAG_BANKS {
+            let (before, coming, mut missing, mut waits) = (load.looked_up, load.coming, 0, self.pending >= PENDING);
+            let banks = if waits { 0 } else { TAG_BANKS };
+            for bank in 0..banks {
                 let of_bank = |i: &usize| tag_bank(lines[*i].number) == bank;
                 load.next[bank] = (load.next[bank]..lines.len()).find(of_bank).unwrap_or(lines.len());
                 let Some(line) = lines.get(load.next[bank]) else { continue };
@@ -323,6 +350,12 @@ impl Multiprocessor {
                 missing += u32::from(matches!(found, Found::Missing { .. }));
             }
             load.passes += u32::from(load.looked_up > before);
+            // Once it has to wait, its earlier passes count as well.
+            self.pending += match (coming, load.coming) {
+                (_, 0) => 0,
+                (0, _) => load.passes,
+                _ => u32::from(load.looked_up > before),
+            };
             self.parts[part].waits = load.looked_up == before;
             // It sends one read a cycle.
             at += f64::from(missing.max(1));
@@ -350,7 +383,12 @@ impl Multiprocessor {
         self.lsu_free = at.max(now + LOAD);
         Some(if coming > 0 {
             self.held_by_flying += places.iter().sum::<usize>();
-            Served::Coming { here: here.max(at), data: data.max(LOAD), places }
+            self.waited += 1;
+            Served::Coming {
+                here: here.max(at),
+                data: data.max(LOAD),
+                pending: Pending { order: self.waited, passes, places },
+            }
         } else {
             Served::Passes { data: data.max(tags).max(LOAD), latency: constants.latency_l1, is_load: true }
         })
