@@ -1,6 +1,7 @@
 // Loads for Nsight Compute to count, of what no description of a chip says and `predict` needs: how many lines can be on their way
 // to a multiprocessor, how long lines stay in its L1, how often it reads lines that several of its warps load, which slices of the L2
-// and channels of the memory lines belong to, and which multiprocessors' reads are one to the L2. Nothing is timed.
+// and channels of the memory lines belong to, which lines stay in the L2, and which multiprocessors' reads are one to it. Nothing is
+// timed.
 //
 //     nvcc -O3 -arch=native -o counted counted.cu, and ncu as in ../README.md
 
@@ -132,6 +133,29 @@ static void slices(char* zeros, int sms) {
     sectors<<<sms, 256>>>(zeros, 1 << 21, 128, 1, to);
 }
 
+// ---- Circles: so many lines are read in order past the L1, 16 times: by each multiprocessor a part of its own, or each line by any one.
+
+__global__ void in_a_circle(const float* zeros, unsigned lines, bool own, float* to) {
+    unsigned warp = threadIdx.x / 32, warps = blockDim.x / 32, lane = threadIdx.x % 32, part = lines / gridDim.x;
+    float sum = 0;
+    for (unsigned round = 0; round < 16; round++) {
+        if (own) {
+            for (unsigned i = warp; i < part; i += warps) sum += __ldcg(zeros + 32 * (size_t(blockIdx.x) * part + i) + lane);
+        } else {
+            for (unsigned i = blockIdx.x * warps + warp; i < lines; i += gridDim.x * warps) {
+                sum += __ldcg(zeros + 32 * size_t((i + 12345 * round) % lines) + lane);
+            }
+        }
+    }
+    if (sum != 0) *to = sum;
+}
+
+static void circles(float* zeros, int sms) {
+    for (bool own : {true, false}) {
+        for (unsigned mebibytes : {24, 32, 40, 44, 48, 52, 56, 60, 64, 80}) in_a_circle<<<sms, 1024>>>(zeros, mebibytes << 13, own, zeros);
+    }
+}
+
 // ---- Neighbours: some multiprocessors read the same lines at the same time, but for the last, which is so many cycles later.
 
 struct Readers {
@@ -215,6 +239,7 @@ int main() {
     stay(zeros);
     groups(reinterpret_cast<float*>(zeros), properties.multiProcessorCount);
     slices(zeros, properties.multiProcessorCount);
+    circles(reinterpret_cast<float*>(zeros), properties.multiProcessorCount);
     neighbours_of(zeros, properties.multiProcessorCount);
     CHECK(cudaDeviceSynchronize());
 }

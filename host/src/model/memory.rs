@@ -569,6 +569,41 @@ mod tests {
         }
     }
 
+    /// What `in_a_circle` of `counted.cu` counted on an H200, whose L2 is sixteen times as large: the share of the sectors read that comes
+    /// from memory, of so many MiB that are read sixteen times in the same order.
+    #[test]
+    fn of_lines_read_in_a_circle_hardly_any_stay_where_not_all_do() {
+        let chip = Chip { l2_bytes: 60 << 16, ..Chip::load("h200").expect("is built in") };
+        let constants = Constants::of(&chip);
+        let from_memory = |sixteenths: u64, own: bool| {
+            let (mut memory, lines, mut at) = (Memory::new(&chip, constants), sixteenths << 9, 0.0);
+            for (round, i) in (0..16).flat_map(|round| (0..lines).map(move |i| (round, i))) {
+                let (sm, further) = (i % 128, i / 128);
+                let number = if own { sm * (lines / 128) + further } else { (i + 771 * round) % lines };
+                at += 1e4;
+                memory.read(sm as usize * constants.groups / 132, number, WHOLE, at);
+            }
+            memory.traffic.dram_reads / (64 * lines) as f64
+        };
+        for (mebibytes, own, measured) in [
+            (40, true, 0.066),
+            (44, true, 0.110),
+            (48, true, 0.427),
+            (52, true, 0.956),
+            (60, true, 1.000),
+            (32, false, 0.095),
+            (40, false, 0.174),
+            (48, false, 0.323),
+            (52, false, 0.459),
+            (56, false, 0.610),
+            (64, false, 0.894),
+        ] {
+            let predicted = from_memory(mebibytes, own);
+            let error = (predicted - measured).abs();
+            assert!(error < 0.3, "{mebibytes} MiB, own {own}: {predicted:.3} for {measured}");
+        }
+    }
+
     /// What the probe `write_backs` counted on an H200, whose L2 is sixteen times as large: the shares of the sectors stored to that
     /// are read, or written back, before the end.
     #[test]
