@@ -252,7 +252,7 @@ impl Multiprocessor {
     }
 
     /// Has the next of those that wait pass the data, which is free, and says when it has: by turns one that the load/store unit has
-    /// served and one that came back.
+    /// served and one that came back, which is the first after none waited.
     pub(super) fn pass(&mut self, now: f64) -> Option<(Passing, f64)> {
         let is_of_served = self.returned.is_empty() || !self.is_turn_of_returned && !self.served.is_empty();
         self.is_turn_of_returned = is_of_served;
