@@ -33,8 +33,12 @@ struct Warp {
     requests: Vec<u32>,
     next: usize,
     flying: Vec<Flying>,
-    /// Whether it waits for loads of which it is not known yet when they arrive, and how long after that it goes on.
-    waits: Option<f64>,
+    /// Loads that it made, and those of its round of a loop among them.
+    made: usize,
+    round: usize,
+    /// Whether it waits for loads of which it is not known yet when they arrive: for how many of those in flight, the oldest first, and
+    /// how long after that it goes on.
+    waits: Option<(usize, f64)>,
 }
 
 /// A load on its way.
@@ -42,6 +46,8 @@ struct Flying {
     /// The position that it comes from, and its number in the trace.
     site: usize,
     number: u32,
+    /// Loads that the warp made before.
+    before: usize,
     /// How often it passes the data once its lines are here.
     data: f64,
     /// What it takes up until then.
@@ -128,6 +134,9 @@ const L2_QUEUE: f64 = 12_000.0;
 
 /// Lines of a store that wait for the warp's next one, to the same lines.
 const COMBINED: usize = 4;
+
+/// However many loads a warp has in flight.
+const ALL: usize = usize::MAX;
 
 /// Requests between two marks.
 const BETWEEN_MARKS: u64 = 256;
@@ -269,8 +278,9 @@ impl Machine {
         let ours = trace.requests.iter().filter(|request| request.warp != WHOLE_BLOCK);
         let count = ours.map(|request| usize::from(request.warp) + 1).max().unwrap_or(1);
         sm.next_launch = launched + self.constants.warp_launch * count as f64;
-        let mut warps: Vec<Warp> =
-            (0..count).map(|_| Warp { requests: Vec::new(), next: 0, flying: Vec::new(), waits: None }).collect();
+        let mut warps: Vec<Warp> = (0..count)
+            .map(|_| Warp { requests: Vec::new(), next: 0, flying: Vec::new(), made: 0, round: 0, waits: None })
+            .collect();
         for (number, request) in (0..).zip(&trace.requests) {
             match request.warp {
                 WHOLE_BLOCK => warps.iter_mut().for_each(|warp| warp.requests.push(number)),
@@ -324,10 +334,10 @@ impl Machine {
         let block = self.slots[slot].as_mut().expect("a warp that is ready has a block");
         let state = &mut block.warps[warp];
         state.flying.retain(|load| load.arrives > now);
-        let all_here = state.all_here(now);
+        let all_here = state.here(ALL, now);
         let Some(number) = state.requests.get(state.next).map(|number| *number as usize) else {
             if all_here > now {
-                return self.wait(all_here, 0.0, slot, warp);
+                return self.wait(ALL, 0.0, slot, warp, now);
             }
             block.running -= 1;
             self.ended = self.ended.max(now);
@@ -336,18 +346,28 @@ impl Machine {
         let request = block.trace.requests[number];
         let site = std::ptr::from_ref(request.at).addr();
         let line = self.instructions.at(request.at);
-        let may_overtake = match request.what {
-            What::Load { .. } | What::SharedLoad | What::Constant => {
-                let of_line = state.flying.iter().filter(|load| load.site == site).count();
-                !line.dependent && of_line < line.in_flight && state.flying.len() < MOST
+        let loads = matches!(request.what, What::Load { .. } | What::SharedLoad | What::Constant);
+        let in_rounds = loads && line.registers < MOST;
+        if in_rounds && state.round == line.in_flight && all_here <= now {
+            state.round = 0;
+        }
+        let waits_for = if loads {
+            let of_line = state.flying.iter().filter(|load| load.site == site).count();
+            let held = state.flying.first().map_or(0, |oldest| state.made - oldest.before);
+            if line.dependent || of_line >= line.in_flight || in_rounds && state.round == line.in_flight {
+                ALL
+            } else {
+                usize::from(held >= line.registers)
             }
+        } else if request.what == What::SharedStore {
             // ptxas makes the loads that follow it first: no address in global memory is one in shared memory.
-            What::SharedStore => true,
-            What::Store | What::Atomic | What::Wait => false,
+            0
+        } else {
+            ALL
         };
-        if !may_overtake && all_here > now {
+        if state.here(waits_for, now) > now {
             let after = self.constants.used_after * self.constants.instruction * line.instructions;
-            return self.wait(all_here, after, slot, warp);
+            return self.wait(waits_for, after, slot, warp, now);
         }
         // Warps take turns with the parts, from one block of the multiprocessor to the next.
         let (place, sms) = (slot / self.sms.len(), &mut self.sms);
@@ -387,12 +407,16 @@ impl Machine {
             }
             return;
         }
-        let flying = |arrives| Flying { site, number: number as u32, data: 0.0, pending: Pending::default(), arrives };
+        let before = state.made;
+        state.made += usize::from(loads);
+        state.round += usize::from(in_rounds);
+        let flying =
+            |arrives| Flying { site, number: number as u32, before, data: 0.0, pending: Pending::default(), arrives };
         if request.what == What::Constant {
             let arrives = sm.read_constant(request, issued, &self.constants);
             state.flying.push(flying(arrives));
         } else {
-            if matches!(request.what, What::Load { .. } | What::SharedLoad) {
+            if loads {
                 state.flying.push(flying(f64::INFINITY));
             }
             let place = state.next - 1;
@@ -404,13 +428,14 @@ impl Machine {
         self.schedule(issued + to_next, again);
     }
 
-    /// Has a warp wait until its loads are here, and some cycles more.
-    fn wait(&mut self, all_here: f64, after: f64, slot: usize, warp: usize) {
-        if all_here.is_finite() {
-            return self.schedule(all_here + after, Event::Warp { slot, warp });
+    /// Has a warp wait until so many of its loads are here, the oldest first, and some cycles more.
+    fn wait(&mut self, count: usize, after: f64, slot: usize, warp: usize, now: f64) {
+        let state = &mut self.slots[slot].as_mut().expect("a warp that waits has a block").warps[warp];
+        let here = state.here(count, now);
+        if here.is_finite() {
+            return self.schedule(here + after, Event::Warp { slot, warp });
         }
-        let block = self.slots[slot].as_mut().expect("a warp that waits has a block");
-        block.warps[warp].waits = Some(after);
+        state.waits = Some((count, after));
     }
 
     /// Has a slot free if nothing of its block is left to do.
@@ -535,17 +560,20 @@ impl Machine {
         if let Some(load) = state.flying.iter_mut().find(|load| load.number == number) {
             load.arrives = arrives;
         }
-        let all_here = state.all_here(arrives);
-        if let Some(after) = state.waits.take_if(|_| all_here.is_finite()) {
-            self.schedule(all_here + after, Event::Warp { slot, warp });
+        if let Some((count, after)) = state.waits {
+            let here = state.here(count, arrives);
+            if here.is_finite() {
+                state.waits = None;
+                self.schedule(here + after, Event::Warp { slot, warp });
+            }
         }
     }
 }
 
 impl Warp {
-    /// When all of its loads are here, from `now` on.
-    fn all_here(&self, now: f64) -> f64 {
-        self.flying.iter().fold(now, |latest, load| latest.max(load.arrives))
+    /// When so many of its loads in flight are here, the oldest first, from `now` on.
+    fn here(&self, count: usize, now: f64) -> f64 {
+        self.flying.iter().take(count).fold(now, |latest, load| latest.max(load.arrives))
     }
 }
 
@@ -593,6 +621,30 @@ mod tests {
         machine.free.clear();
         machine.begin(trace, 0, BEGIN);
         machine
+    }
+
+    /// Of loads of lines that the L2 has, but for one, how many are made until that is here.
+    #[test]
+    fn without_a_register_left_a_warp_waits_for_its_oldest_load_and_after_a_round_for_all() {
+        let at = Location::caller();
+        let made = |of_memory: usize| {
+            let mut trace = Trace::default();
+            for i in 0..32 {
+                load(&mut trace, at, 0, 1, |_| if i == of_memory { 1 << 20 } else { i as u64 });
+            }
+            let mut machine = one_block_of(trace, Instructions::in_rounds(at, 16, 13, 1.0), 224, 32);
+            let mut made = 0;
+            while let Some(now) = machine.happen()
+                && let Some(block) = &machine.slots[0]
+            {
+                let warp = &block.warps[0];
+                if warp.flying.iter().any(|load| load.before == of_memory && load.arrives > now) {
+                    made = warp.next;
+                }
+            }
+            made
+        };
+        assert_eq!([0, 1, 2, 3, 15, 16, 20].map(made), [13, 14, 15, 16, 16, 29, 32]);
     }
 
     #[test]
@@ -851,8 +903,8 @@ mod tests {
                 if first.next < 2 {
                     begun = now;
                 }
-                if last.next == 3 && last.all_here(now).is_finite() {
-                    return last.all_here(now) - begun;
+                if last.next == 3 && last.here(ALL, now).is_finite() {
+                    return last.here(ALL, now) - begun;
                 }
                 now = machine.happen().expect("it is at work");
             }

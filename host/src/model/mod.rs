@@ -168,8 +168,10 @@ pub const LINES: u64 = 2 << 20;
 const DEPTH: u64 = 128;
 const DEEPER: u64 = 16;
 
-/// So many waves show how a launch goes on.
+/// So many waves show how a launch goes on, and one of no more than these is replayed to its end, if that is worth no more than so
+/// many times the effort: its warps drift apart all the while.
 const SOME_WAVES: u64 = 4;
+const WHOLE: u64 = 64;
 
 /// A load/store unit that is busy for less than this share of the time is not what a launch waits for.
 const BINDING: f64 = 0.6;
@@ -223,7 +225,8 @@ pub fn predict(run: &Run, chip: &Chip, effort: Effort) -> Result<Prediction, Str
     let some_way = wave * (DEPTH * warps * lines / requests).min(lines);
     // And some waves, unless that is much too much.
     let some_waves = if wave * lines <= effort.lines { SOME_WAVES * wave * lines } else { 0 };
-    let budget = effort.lines.max(some_way.min(DEEPER * effort.lines)).max(some_waves);
+    let whole = if total <= SOME_WAVES * wave { (total * lines).min(WHOLE * effort.lines) } else { 0 };
+    let budget = effort.lines.max(some_way.min(DEEPER * effort.lines)).max(some_waves).max(whole);
     // A few more, so that some are waiting when the last of the effort is spent.
     let max_blocks = total.min((budget / lines).max(1) + wave);
     let instructions = Instructions::of_kernel(Ptx::embedded().text(), run.kernel.name);
