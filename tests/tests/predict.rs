@@ -305,6 +305,16 @@ fn a_part_that_is_replayed_goes_on_alike_on_any_number_of_threads() {
 }
 
 #[test]
+fn a_launch_of_few_waves_is_replayed_to_its_end_unless_that_is_too_much() {
+    let h200 = chip("h200");
+    // A grid that fits the GPU, whatever the elements, an eighth as many lines and requests as these.
+    let replayed = |n: u64| partly(&h200, "copy_grid_stride", &[elements(n)], 1 << 12).replayed;
+    assert_eq!(replayed(1 << 20), 1.0, "32 times the effort");
+    let half = replayed(1 << 22);
+    assert!((0.4..0.6).contains(&half), "{half} of 128 times the effort");
+}
+
+#[test]
 fn sizes_are_those_asked_for_whichever_machine_runs() {
     let elements = |sizes: &[&str]| {
         let (_, rows) = read(&printed(&[&["-k", "^reduce_final$", "--json", "-"], sizes].concat()));
