@@ -477,9 +477,9 @@ impl Machine {
             // The store before it, if that is the warp's last request: what goes to the same few lines goes with it.
             let before = place.checked_sub(1).map(|before| state.requests[before] as usize);
             let with = before.filter(|before| trace.requests[*before].what == What::Store);
-            let with = with.map_or(&[][..], |before| trace.lines_of(before));
-            let with = if with.len() <= COMBINED { with } else { &[] };
-            let served = sm.serve(part, request, lines, with, now, &self.constants, &mut self.memory);
+            let with =
+                with.map(|before| trace.lines_of(before)).filter(|with| with.len() <= COMBINED).unwrap_or_default();
+            let served = sm.serve(part, request, &lines, &with, now, &self.constants, &mut self.memory);
             // An L2 that has enough to do takes nothing more, and what is in the queues of the load/store unit waits.
             sm.lsu_free = sm.lsu_free.max(self.memory.l2_free - L2_QUEUE);
             if let Some(served) = served {
@@ -580,26 +580,25 @@ impl Warp {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sim::trace::{Line, TAG_BANKS, Traced, tag_bank};
+    use crate::sim::trace::{Line, Lines, TAG_BANKS, Traced, tag_bank};
     use gpu::suite::noise;
     use std::panic::Location;
 
     /// Has a warp load 4 bytes from each of so many lines, with a wavefront for each.
     fn load(trace: &mut Trace, at: &'static Location<'static>, warp: u16, lines: u16, number: impl Fn(u64) -> u64) {
+        let numbers = (0..u64::from(lines)).map(number);
+        let touched: Lines = numbers.map(|number| Line { number, bytes: [4, 0, 0, 0] }).collect();
         let mut banks = [0; TAG_BANKS];
-        for number in (0..u64::from(lines)).map(number) {
-            banks[tag_bank(number)] += 1;
-            trace.lines.push(Line { number, bytes: [4, 0, 0, 0] });
-        }
+        touched.iter().for_each(|line| banks[tag_bank(line.number)] += 1);
         let tags = banks.into_iter().max().expect("there are banks");
-        let (what, lines_end) = (What::Load { past_l1: false }, trace.lines.len() as u32);
+        let (what, lines_end) = (What::Load { past_l1: false }, trace.add_lines(&touched));
         let (wavefronts, wavefronts_missing) = (lines, lines);
         trace.requests.push(Traced { warp, what, at, wavefronts, wavefronts_missing, tags, lines_end });
     }
 
     /// Has all warps wait for each other.
     fn wait(trace: &mut Trace, at: &'static Location<'static>) {
-        let (warp, what, lines_end) = (WHOLE_BLOCK, What::Wait, trace.lines.len() as u32);
+        let (warp, what, lines_end) = (WHOLE_BLOCK, What::Wait, trace.add_lines(&[]));
         trace.requests.push(Traced { warp, what, at, wavefronts: 0, wavefronts_missing: 0, tags: 0, lines_end });
     }
 
@@ -658,8 +657,8 @@ mod tests {
             // Each lane stores 4 bytes to a line of its own.
             for request in 0..16 * u64::from(WARPS) {
                 let first = 32 * (16 * u64::from(WARPS) * block + request);
-                trace.lines.extend((first..first + 32).map(|number| Line { number, bytes: [4, 0, 0, 0] }));
-                let (warp, lines_end) = ((request % u64::from(WARPS)) as u16, trace.lines.len() as u32);
+                let lines: Lines = (first..first + 32).map(|number| Line { number, bytes: [4, 0, 0, 0] }).collect();
+                let (warp, lines_end) = ((request % u64::from(WARPS)) as u16, trace.add_lines(&lines));
                 let what = What::Store;
                 trace.requests.push(Traced {
                     warp,

@@ -465,6 +465,7 @@ impl Multiprocessor {
 mod tests {
     use super::super::chip::Chip;
     use super::*;
+    use crate::sim::trace::LinesEnd;
     use std::panic::Location;
 
     #[test]
@@ -474,7 +475,15 @@ mod tests {
         let mut memory = Memory::new(&chip, constants);
         let mut sm = Multiprocessor::new(0, 0, 1 << 16);
         let (load, at) = (What::Load { past_l1: false }, Location::caller());
-        let request = Traced { warp: 0, what: load, at, wavefronts: 1, wavefronts_missing: 1, tags: 1, lines_end: 0 };
+        let request = Traced {
+            warp: 0,
+            what: load,
+            at,
+            wavefronts: 1,
+            wavefronts_missing: 1,
+            tags: 1,
+            lines_end: LinesEnd::default(),
+        };
         let lines = [3, 4].map(|number| Line { number, bytes: [32; 4] });
         let mut passes = |lines: &[Line], at: f64| {
             let before = memory.traffic.l1_wavefronts;

@@ -44,7 +44,7 @@ impl Stores {
             self.wavefronts += wavefronts;
             self.conflicts += wavefronts.saturating_sub(tags.max(bytes.div_ceil(LINE)));
             let last = last.filter(|last| trace.requests[*last].what == What::Store && request.what == What::Store);
-            let with = last.map_or(&[][..], |last| trace.lines_of(last));
+            let with = last.map(|last| trace.lines_of(last)).unwrap_or_default();
             if lines.iter().any(|line| with.iter().any(|other| other.number == line.number)) {
                 self.together += wavefronts;
             }
@@ -79,8 +79,7 @@ mod tests {
         let mut trace = Trace::default();
         let at = Location::caller();
         let mut add = |warp, what, wavefronts, tags, lines: &[Line]| {
-            trace.lines.extend(lines);
-            let lines_end = trace.lines.len() as u32;
+            let lines_end = trace.add_lines(lines);
             trace.requests.push(Traced { warp, what, at, wavefronts, wavefronts_missing: 0, tags, lines_end });
         };
         let [line, next, other] = [1, 2, 3].map(|number| Line { number, bytes: [32; 4] });

@@ -3,6 +3,7 @@
 use super::banks;
 use super::coalesce::{LINE, SECTOR};
 use super::requests::Request;
+use arrayvec::ArrayVec;
 use gpu::device::host::Space;
 use gpu::suite::Operation;
 use std::panic::Location;
@@ -44,8 +45,8 @@ pub struct Traced {
     pub wavefronts_missing: u16,
     /// Passes through the tags of the L1.
     pub tags: u16,
-    /// Its lines in [`Trace::lines`] end here; those of the request before it end where they begin.
-    pub lines_end: u32,
+    /// Its lines end here among those of the block; those of the request before it end where they begin.
+    pub lines_end: LinesEnd,
 }
 
 /// A line of 128 bytes that a request touches.
@@ -57,6 +58,23 @@ pub struct Line {
     pub bytes: [u8; 4],
 }
 
+/// The lines of a request, in the order in which lanes first touch them.
+pub type Lines = ArrayVec<Line, 32>;
+
+/// Lines in a row of a request that lie equally far apart, with the same bytes of each.
+#[derive(Clone, Copy, Debug)]
+struct Row {
+    first: u64,
+    /// How far the next one is from each: the difference of their numbers, which wraps around.
+    apart: u64,
+    count: u8,
+    bytes: [u8; 4],
+}
+
+/// Where the lines of a request end.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LinesEnd(u32);
+
 /// The warp of a barrier.
 pub const WHOLE_BLOCK: u16 = u16::MAX;
 
@@ -65,8 +83,8 @@ pub const WHOLE_BLOCK: u16 = u16::MAX;
 pub struct Trace {
     /// Its requests: in order for each warp, and with the barriers of the block between them.
     pub requests: Vec<Traced>,
-    /// The lines that they touch.
-    pub lines: Vec<Line>,
+    /// The lines that they touch. Lanes mostly have theirs equally far apart, and a block may touch many millions of lines.
+    rows: Vec<Row>,
     /// How many lines of a warp to keep: once it has touched them, its requests are left out.
     limit: u32,
     /// Lines of each warp so far.
@@ -94,9 +112,21 @@ impl Trace {
     }
 
     /// The lines that request number `number` touches.
-    pub fn lines_of(&self, number: usize) -> &[Line] {
-        let begin = number.checked_sub(1).map_or(0, |before| self.requests[before].lines_end);
-        &self.lines[begin as usize..self.requests[number].lines_end as usize]
+    pub fn lines_of(&self, number: usize) -> Lines {
+        let begin = number.checked_sub(1).map_or(0, |before| self.requests[before].lines_end.0);
+        let rows = &self.rows[begin as usize..self.requests[number].lines_end.0 as usize];
+        rows.iter().flat_map(Row::lines).collect()
+    }
+
+    /// Adds the lines of the next request, and says where they end.
+    pub(crate) fn add_lines(&mut self, lines: &[Line]) -> LinesEnd {
+        let begin = self.rows.len();
+        for line in lines {
+            if !self.rows[begin..].last_mut().is_some_and(|row| row.takes(line)) {
+                self.rows.push(Row { first: line.number, apart: 0, count: 1, bytes: line.bytes });
+            }
+        }
+        LinesEnd(self.rows.len() as u32)
     }
 
     /// Adds a request.
@@ -118,17 +148,16 @@ impl Trace {
             (Space::Global, Operation::Atomic) => What::Atomic,
         };
         let (addresses, mask, width) = (&request.addresses(), request.mask, site.width());
-        let (mut missing, mut tags) = (0, 0);
         let wavefronts = match what {
             What::Constant => banks::distinct(addresses, mask),
             _ => banks::wavefronts(addresses, mask, width),
         };
+        let (mut lines, mut missing, mut tags) = (Lines::new(), 0, 0);
         if site.space() == Space::Global {
-            (missing, tags) = self.add_lines(addresses, mask, width);
+            (lines, missing, tags) = passes(addresses, mask, width);
         }
-        let begin = self.requests.last().map_or(0, |request| request.lines_end);
-        self.touched[warp_number] += 1 + self.lines.len() as u32 - begin;
-        self.push(warp as u16, what, site.at(), [wavefronts, missing, tags]);
+        self.touched[warp_number] += 1 + lines.len() as u32;
+        self.push(warp as u16, what, site.at(), [wavefronts, missing, tags], &lines);
     }
 
     /// Adds that a warp, or the whole block, waited: unless nothing more is kept of it.
@@ -139,49 +168,69 @@ impl Trace {
             warp => self.touched.get(usize::from(warp)).is_none_or(goes_on),
         };
         if kept {
-            self.push(warp, What::Wait, at, [0; 3]);
+            self.push(warp, What::Wait, at, [0; 3], &[]);
         }
     }
 
-    fn push(&mut self, warp: u16, what: What, at: &'static Location<'static>, passes: [u64; 3]) {
+    fn push(&mut self, warp: u16, what: What, at: &'static Location<'static>, passes: [u64; 3], lines: &[Line]) {
         let [wavefronts, wavefronts_missing, tags] = passes.map(|passes| passes as u16);
-        let lines_end = self.lines.len() as u32;
+        let lines_end = self.add_lines(lines);
         self.requests.push(Traced { warp, what, at, wavefronts, wavefronts_missing, tags, lines_end });
     }
+}
 
-    /// Adds the lines of a request in the order in which lanes first touch them, and returns its wavefronts if they come
-    /// four at a time.
-    fn add_lines(&mut self, addresses: &[u64; 32], mask: u32, width: u64) -> (u64, u64) {
-        let begin = self.lines.len();
-        let mut lanes = [0u32; 32];
-        let mut rest = mask;
-        while rest != 0 {
-            let lane = rest.trailing_zeros() as usize;
-            rest &= rest - 1;
-            let (number, sector) = (addresses[lane] / LINE, (addresses[lane] % LINE / SECTOR) as usize);
-            let known = self.lines[begin..].iter().rposition(|line| line.number == number);
-            let place = known.unwrap_or_else(|| {
-                self.lines.push(Line { number, bytes: [0; 4] });
-                self.lines.len() - 1 - begin
-            });
-            // A lane that asks for what another asks for adds nothing.
-            let again = (0..lane).any(|other| lanes[place] >> other & 1 == 1 && addresses[other] == addresses[lane]);
-            lanes[place] |= 1 << lane;
-            if !again {
-                self.lines[begin + place].bytes[sector] += width as u8;
-            }
+impl Row {
+    /// Whether the row goes on with this line: then it does.
+    fn takes(&mut self, line: &Line) -> bool {
+        let apart = if self.count == 1 { line.number.wrapping_sub(self.first) } else { self.apart };
+        let goes_on = line.bytes == self.bytes && line.number == self.number(apart, self.count);
+        if goes_on {
+            (self.apart, self.count) = (apart, self.count + 1);
         }
-        // The k-th line of each tag bank goes through in the k-th pass.
-        let mut passes = [0u32; 32];
-        let mut load = [0usize; TAG_BANKS];
-        for (line, lanes) in self.lines[begin..].iter().zip(lanes) {
-            let bank = tag_bank(line.number);
-            passes[load[bank]] |= lanes;
-            load[bank] += 1;
-        }
-        let tags = load.into_iter().max().unwrap_or(0);
-        (passes[..tags].iter().map(|mask| banks::wavefronts(addresses, *mask, width)).sum(), tags as u64)
+        goes_on
     }
+
+    fn number(&self, apart: u64, place: u8) -> u64 {
+        self.first.wrapping_add(apart.wrapping_mul(u64::from(place)))
+    }
+
+    fn lines(&self) -> impl Iterator<Item = Line> + '_ {
+        (0..self.count).map(|place| Line { number: self.number(self.apart, place), bytes: self.bytes })
+    }
+}
+
+/// The lines of a request to global memory, its wavefronts if they come four at a time, and its passes through the tags.
+fn passes(addresses: &[u64; 32], mask: u32, width: u64) -> (Lines, u64, u64) {
+    let mut lines = Lines::new();
+    let mut lanes = [0u32; 32];
+    let mut rest = mask;
+    while rest != 0 {
+        let lane = rest.trailing_zeros() as usize;
+        rest &= rest - 1;
+        let (number, sector) = (addresses[lane] / LINE, (addresses[lane] % LINE / SECTOR) as usize);
+        let known = lines.iter().rposition(|line| line.number == number);
+        let place = known.unwrap_or_else(|| {
+            lines.push(Line { number, bytes: [0; 4] });
+            lines.len() - 1
+        });
+        // A lane that asks for what another asks for adds nothing.
+        let again = (0..lane).any(|other| lanes[place] >> other & 1 == 1 && addresses[other] == addresses[lane]);
+        lanes[place] |= 1 << lane;
+        if !again {
+            lines[place].bytes[sector] += width as u8;
+        }
+    }
+    // The k-th line of each tag bank goes through in the k-th pass.
+    let mut passes = [0u32; 32];
+    let mut load = [0usize; TAG_BANKS];
+    for (line, lanes) in lines.iter().zip(lanes) {
+        let bank = tag_bank(line.number);
+        passes[load[bank]] |= lanes;
+        load[bank] += 1;
+    }
+    let tags = load.into_iter().max().unwrap_or(0);
+    let wavefronts = passes[..tags].iter().map(|mask| banks::wavefronts(addresses, *mask, width)).sum();
+    (lines, wavefronts, tags as u64)
 }
 
 /// Banks of the L1's tags.
@@ -221,12 +270,12 @@ mod tests {
     }
 
     /// How often a load passes the tags; how often the data, if its lines are missing and if they are at hand; its lines.
-    fn passes(load: &Load) -> ([u16; 3], Vec<Line>) {
+    fn passed(load: &Load) -> ([u16; 3], Lines) {
         let mut trace = Trace::new(u32::MAX);
         trace.add(0, &load.request());
         let [traced] = trace.requests[..] else { panic!("{} requests", trace.requests.len()) };
         assert_eq!(traced.what, What::Load { past_l1: false });
-        ([traced.tags, traced.wavefronts_missing, traced.wavefronts], trace.lines)
+        ([traced.tags, traced.wavefronts_missing, traced.wavefronts], trace.lines_of(0))
     }
 
     /// As counted on an H200 with kernels of one warp.
@@ -242,32 +291,32 @@ mod tests {
             (16, 3, [3, 6, 4]),
             (16, 12, [11, 26, 16]),
         ] {
-            let (counted, _) = passes(&load(width, |lane| stride * lane));
+            let (counted, _) = passed(&load(width, |lane| stride * lane));
             assert_eq!(counted, expected, "stride {stride}, {width} bytes: tags, data missing, data at hand");
         }
         // What they pass if their lines are at hand was not counted.
         for (width, stride, expected) in
             [(4, 9, [3, 3]), (4, 12, [3, 6]), (4, 24, [6, 12]), (16, 8, [8, 32]), (16, 24, [11, 32])]
         {
-            let ([tags, missing, _], _) = passes(&load(width, |lane| stride * lane));
+            let ([tags, missing, _], _) = passed(&load(width, |lane| stride * lane));
             assert_eq!([tags, missing], expected, "stride {stride}, {width} bytes: tags, data missing");
         }
     }
 
     #[test]
     fn lines_stand_in_the_order_of_the_lanes_with_the_bytes_asked_for() {
-        let (_, lines) = passes(&load(16, |lane| 31 - lane));
-        assert_eq!(lines, [3, 2, 1, 0].map(|number| Line { number, bytes: [32; 4] }));
-        let (_, lines) = passes(&load(4, |lane| 40 * lane % 80));
-        assert_eq!(lines, [(0, [4, 0, 0, 0]), (1, [0, 4, 0, 0])].map(|(number, bytes)| Line { number, bytes }));
+        let (_, lines) = passed(&load(16, |lane| 31 - lane));
+        assert_eq!(lines[..], [3, 2, 1, 0].map(|number| Line { number, bytes: [32; 4] }));
+        let (_, lines) = passed(&load(4, |lane| 40 * lane % 80));
+        assert_eq!(lines[..], [(0, [4, 0, 0, 0]), (1, [0, 4, 0, 0])].map(|(number, bytes)| Line { number, bytes }));
     }
 
     #[test]
     fn one_address_passes_once_and_its_bytes_count_once() {
         for (width, data) in [(4, 1), (8, 1), (16, 2)] {
-            let (counted, lines) = passes(&load(width, |_| 1));
+            let (counted, lines) = passed(&load(width, |_| 1));
             assert_eq!(counted, [1, data, data], "{width} bytes");
-            assert_eq!(lines, [Line { number: 0, bytes: [width as u8, 0, 0, 0] }]);
+            assert_eq!(lines[..], [Line { number: 0, bytes: [width as u8, 0, 0, 0] }]);
         }
     }
 
@@ -275,7 +324,7 @@ mod tests {
     fn lanes_anywhere_touch_each_line_once_and_pass_as_often_as_its_fullest_bank() {
         for seed in 0..100 {
             let index = |lane| noise(32 * seed + lane) as u64 % 1024;
-            let ([tags, missing, at_hand], lines) = passes(&load(4, index));
+            let ([tags, missing, at_hand], lines) = passed(&load(4, index));
             let distinct = |divisor: u64| (0..32).map(|lane| index(lane) / divisor).collect::<BTreeSet<_>>();
             assert_eq!(lines.iter().map(|line| line.number).collect::<BTreeSet<_>>(), distinct(32));
             assert_eq!(lines.len(), distinct(32).len(), "no line twice");
@@ -306,7 +355,8 @@ mod tests {
         assert_eq!(kept(1).collect::<Vec<_>>(), [loaded, loaded], "nobody waits who asks for nothing more");
         assert_eq!(kept(0).collect::<Vec<_>>(), [loaded], "each warp has a limit of its own");
         assert_eq!(kept(WHOLE_BLOCK).count(), 0, "no warp goes on");
-        assert_eq!(trace.lines.len(), 2 + 32);
+        let lines = (0..trace.requests.len()).map(|number| trace.lines_of(number).len());
+        assert_eq!(lines.sum::<usize>(), 2 + 32);
         assert_eq!(trace.take().requests.len(), 3);
         trace.add(1, &line);
         assert_eq!(trace.requests.len(), 1, "the next block begins anew");
@@ -342,8 +392,8 @@ mod tests {
             let barriers = trace.requests.iter().filter(|request| request.warp == WHOLE_BLOCK);
             // Two a round, and one at the end.
             assert_eq!(barriers.filter(|barrier| barrier.what == What::Wait).count(), 2 * 8 + 1);
-            let first = traces[0].lines[0].number;
-            assert_eq!(trace.lines[0].number, first + 8 * block, "a block reads 8 lines");
+            let first = traces[0].lines_of(0)[0].number;
+            assert_eq!(trace.lines_of(0)[0].number, first + 8 * block, "a block reads 8 lines");
             for warp in 0..8 {
                 let of_warp = |request: &&Traced| request.warp == warp || request.warp == WHOLE_BLOCK;
                 let order: Vec<_> = trace.requests.iter().filter(of_warp).map(|request| request.what).collect();
