@@ -2,8 +2,8 @@
 // cost the L2, how latencies differ from place to place, how often a load passes an L1 that has its data, which lines stay there,
 // which reads the L2 serves as one, how much of it there is for lines that all read, what of it stays dirty, what lines that lie
 // apart cost the memory, which warps and blocks go first, when the load/store unit turns to another, how long it looks lines up, what
-// reads of the L2 wait for, how long the memory takes, alone and among others, how many loads wait for it, when blocks begin, and what
-// a flush of the L2 costs the launch that follows.
+// reads of the L2 wait for, how long the memory takes, alone and among others, how many loads wait for it, when blocks begin, what a
+// flush of the L2 costs the launch that follows, and what conflicts and barriers cost.
 //
 //     nvcc -O3 -arch=native -o probes probes.cu && ./probes > probes.txt
 
@@ -985,6 +985,125 @@ static void flushes(const char* zeros, float* out) {
     }
 }
 
+// ---- Conflicts: one load of each warp after another, of words of shared memory, or of lines that the L1 has, so many of which are in
+// a bank.
+
+__global__ void of_shared(unsigned ways, unsigned hops, unsigned long long* cycles, unsigned* out) {
+    __shared__ unsigned tile[1024];
+    for (unsigned i = threadIdx.x; i < 1024; i += blockDim.x) tile[i] = i;
+    __syncthreads();
+    unsigned lane = threadIdx.x % 32, at = lane % ways * 32 + lane / ways;
+    long long before = clock64();
+#pragma unroll 8
+    for (unsigned hop = 0; hop < hops; hop++) at = tile[at];
+    __syncthreads();
+    if (threadIdx.x == 0) *cycles = clock64() - before;
+    if (at == 12345) *out = at;
+}
+
+// `from` holds nothing but zeros: the offset that comes back is added.
+__global__ void of_l1(const char* from, unsigned ways, unsigned hops, unsigned long long* cycles, unsigned* out) {
+    unsigned lane = threadIdx.x % 32;
+    const char* at = from + 4 * (lane % ways * 32 + lane / ways);
+    at += *(const volatile unsigned*)at;
+    __syncthreads();
+    long long before = clock64();
+#pragma unroll 8
+    for (unsigned hop = 0; hop < hops; hop++) {
+        unsigned offset;
+        asm volatile("ld.global.ca.u32 %0, [%1];" : "=r"(offset) : "l"(at));
+        at += offset;
+    }
+    __syncthreads();
+    if (threadIdx.x == 0) *cycles = clock64() - before;
+    if (at == from + 12345) *out = 1;
+}
+
+static void conflicts(const char* from) {
+    const unsigned hops = 4096;
+    unsigned long long *on_gpu, cycles;
+    unsigned* out;
+    CHECK(cudaMalloc(&on_gpu, sizeof cycles));
+    CHECK(cudaMalloc(&out, sizeof *out));
+    for (bool shared : {true, false}) {
+        for (unsigned warps : {1, 4, 8, 32}) {
+            printf("conflicts: %2u warps load from %s, in 1, 2, 4, 8, 16 and 32 ways, for", warps, shared ? "shared memory" : "lines of the L1");
+            for (unsigned ways : {1, 2, 4, 8, 16, 32}) {
+                for (int i = 0; i < 3; i++) {
+                    if (shared) of_shared<<<1, 32 * warps>>>(ways, hops, on_gpu, out);
+                    else of_l1<<<1, 32 * warps>>>(from, ways, hops, on_gpu, out);
+                }
+                CHECK(cudaMemcpy(&cycles, on_gpu, sizeof cycles, cudaMemcpyDeviceToHost));
+                printf(" %.1f", double(cycles) / hops);
+            }
+            printf(" cycles each\n");
+        }
+    }
+    CHECK(cudaFree(on_gpu));
+    CHECK(cudaFree(out));
+}
+
+// ---- Barriers: one after another, of all warps of a block; and between two of them a step of a tree in shared memory, by the first
+// threads. Blocks of a multiprocessor do not take equally long: in their mean.
+
+__global__ void meetings(unsigned rounds, unsigned long long* cycles) {
+    __syncthreads();
+    long long before = clock64();
+#pragma unroll 8
+    for (unsigned round = 0; round < rounds; round++) __syncthreads();
+    if (threadIdx.x == 0) atomicAdd(cycles, (unsigned long long)(clock64() - before));
+}
+
+__global__ void tree(unsigned ways, unsigned active, unsigned rounds, unsigned long long* cycles, unsigned* out) {
+    __shared__ volatile unsigned tile[8 * 512];
+    for (unsigned i = threadIdx.x; i < 8 * 512; i += blockDim.x) tile[i] = 0;
+    __syncthreads();
+    unsigned lane = threadIdx.x % 32, at = threadIdx.x / 32 * 512 + lane % ways * 32 + lane / ways;
+    long long before = clock64();
+#pragma unroll 4
+    for (unsigned round = 0; round < rounds; round++) {
+        __syncthreads();
+        if (threadIdx.x < active) tile[at] = tile[at] + tile[at ^ 256];
+    }
+    __syncthreads();
+    if (threadIdx.x == 0) atomicAdd(cycles, (unsigned long long)(clock64() - before));
+    if (tile[at] == 12345) *out = at;
+}
+
+static void barriers(int sms) {
+    const unsigned rounds = 4096;
+    unsigned long long *on_gpu, cycles;
+    unsigned* out;
+    CHECK(cudaMalloc(&on_gpu, sizeof cycles));
+    CHECK(cudaMalloc(&out, sizeof *out));
+    auto mean = [&](auto launch, unsigned blocks) {
+        for (int i = 0; i < 3; i++) {
+            CHECK(cudaMemset(on_gpu, 0, sizeof cycles));
+            launch(blocks * sms);
+        }
+        CHECK(cudaMemcpy(&cycles, on_gpu, sizeof cycles, cudaMemcpyDeviceToHost));
+        return double(cycles) / rounds / blocks / sms;
+    };
+    for (unsigned blocks : {1, 2, 4, 8}) {
+        for (unsigned warps = 1; warps <= 32 && blocks * warps <= 64; warps *= 2) {
+            double each = mean([=](unsigned all) { meetings<<<all, 32 * warps>>>(rounds, on_gpu); }, blocks);
+            printf("barriers: %u blocks of %2u warps: %.1f cycles each\n", blocks, warps, each);
+        }
+    }
+    CHECK(cudaFuncSetAttribute(tree, cudaFuncAttributePreferredSharedMemoryCarveout, 100));
+    for (unsigned blocks : {1, 2, 4}) {
+        for (unsigned warps : {8, 4, 2, 1}) {
+            printf("barriers: %u blocks of 8 warps, of which %u add, in 1, 2, 4 and 8 ways:", blocks, warps);
+            for (unsigned ways : {1, 2, 4, 8}) {
+                printf(" %.1f", mean([=](unsigned all) { tree<<<all, 256>>>(ways, 32 * warps, rounds, on_gpu, out); }, blocks));
+            }
+            printf(" cycles a step\n");
+        }
+    }
+    CHECK(cudaFree(on_gpu));
+    CHECK(cudaFree(out));
+}
+
 int main() {
     cudaDeviceProp gpu;
     CHECK(cudaGetDeviceProperties(&gpu, 0));
@@ -1032,4 +1151,6 @@ int main() {
     pending(buffer, bytes, sms, 0, 1, 16, {128, 192, 240, 248, 256, 264, 280, 320});
     beginnings(buffer, bytes, sms);
     flushes(buffer, (float*)buffer);
+    conflicts(buffer);
+    barriers(sms);
 }

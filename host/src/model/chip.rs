@@ -207,6 +207,9 @@ pub(super) const LAUNCH: f64 = 6_000.0;
 pub(super) struct Constants {
     pub(super) latency_shared: f64,
     pub(super) latency_l1: f64,
+    /// Cycles that a load takes longer for each wavefront than those keep the data busy, unless it had to wait for lines: by the probe
+    /// `conflicts`.
+    pub(super) wavefront: f64,
     /// The share of the L2 that lines may take.
     pub(super) l2_share: f64,
     /// Beyond that of the L1.
@@ -232,9 +235,12 @@ pub(super) struct Constants {
     /// The share of lines that memory needs more time for, and how many cycles more at most: any number up to that.
     pub(super) late_share: f64,
     pub(super) late: f64,
-    /// Cycles for a shuffle or a meeting of a warp, and for a barrier of a block.
+    /// Cycles for a shuffle or a meeting of a warp.
     pub(super) shuffle: f64,
+    /// Cycles of a barrier once all warps of a block are there, and from one warp of a multiprocessor that comes to one to the next: by
+    /// the probe `barriers`.
     pub(super) barrier: f64,
+    pub(super) barrier_warp: f64,
     /// Cycles from the end of a block to the first request of the next in its place.
     pub(super) block_start: f64,
     /// Cycles from one warp that a multiprocessor launches to the next, and from one block that the chip launches.
@@ -281,6 +287,7 @@ impl Constants {
         Self {
             latency_shared: shared,
             latency_l1: l1,
+            wavefront: 1.0,
             l2_share: 0.97,
             latency_l2: l2 - l1,
             latency_dram: dram - l2 - 0.5 * late_share * late,
@@ -295,7 +302,8 @@ impl Constants {
             late_share,
             late,
             shuffle: 24.0,
-            barrier: 30.0,
+            barrier: 10.5,
+            barrier_warp: 2.0,
             block_start: 400.0,
             warp_launch: 5.5,
             block_launch: 1.22,

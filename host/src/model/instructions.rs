@@ -38,7 +38,7 @@ pub(super) const MOST: usize = 24;
 /// Instructions that a division takes: there is none in hardware.
 const DIVISION: usize = 20;
 
-/// Instructions that could be issued while a barrier or a shuffle is: lanes are exchanged a warp a cycle.
+/// Instructions that could be issued while a shuffle is: lanes are exchanged a warp a cycle.
 const WAIT: usize = 4;
 
 /// Instructions of one loop, those of loops within it excepted, or of none, between two barriers. Branches that skip some of
@@ -197,7 +197,7 @@ fn count(opcode: &str, operands: &str) -> usize {
         "div" | "rem" => DIVISION,
         // Nothing is left of a meeting of a whole warp.
         "bar" if opcode.starts_with("bar.warp") => 0,
-        "bar" | "shfl" => 1 + WAIT,
+        "shfl" => 1 + WAIT,
         directive if directive.is_empty() || directive.starts_with(['/', '(', ')', '{', '}']) => 0,
         _ => 1,
     }

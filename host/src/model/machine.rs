@@ -9,7 +9,7 @@ use super::instructions::{Instructions, MOST};
 use super::memory::Memory;
 use super::multiprocessor::{Multiprocessor, PARTS, Part, Passing, Pending, Progress, Queued, Served};
 use super::{Busy, Traffic};
-use crate::sim::trace::{Trace, WHOLE_BLOCK, What};
+use crate::sim::trace::{Trace, Traced, WHOLE_BLOCK, What};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
@@ -134,6 +134,9 @@ const L2_QUEUE: f64 = 12_000.0;
 
 /// Lines of a store that wait for the warp's next one, to the same lines.
 const COMBINED: usize = 4;
+
+/// Accesses between two barriers that ptxas makes predicates of at most, rather than branch.
+const SKIPPED: usize = 4;
 
 /// However many loads a warp has in flight.
 const ALL: usize = usize::MAX;
@@ -270,23 +273,16 @@ impl Machine {
         self.room[self.launched].pop().expect("it has room")
     }
 
-    fn begin(&mut self, trace: Trace, slot: usize, turn: f64) {
+    fn begin(&mut self, mut trace: Trace, slot: usize, turn: f64) {
         let number = slot % self.sms.len();
         let sm = &mut self.sms[number];
         self.next_launch = turn + self.constants.block_launch;
         let launched = turn.max(sm.next_launch);
-        let ours = trace.requests.iter().filter(|request| request.warp != WHOLE_BLOCK);
-        let count = ours.map(|request| usize::from(request.warp) + 1).max().unwrap_or(1);
+        let requests = by_warp(&mut trace);
+        let count = requests.len();
         sm.next_launch = launched + self.constants.warp_launch * count as f64;
-        let mut warps: Vec<Warp> = (0..count)
-            .map(|_| Warp { requests: Vec::new(), next: 0, flying: Vec::new(), made: 0, round: 0, waits: None })
-            .collect();
-        for (number, request) in (0..).zip(&trace.requests) {
-            match request.warp {
-                WHOLE_BLOCK => warps.iter_mut().for_each(|warp| warp.requests.push(number)),
-                warp => warps[usize::from(warp)].requests.push(number),
-            }
-        }
+        let warp = |requests| Warp { requests, next: 0, flying: Vec::new(), made: 0, round: 0, waits: None };
+        let warps = requests.into_iter().map(warp).collect();
         let start = launched + self.constants.block_start;
         self.begun += 1;
         if self.begun.is_multiple_of(self.slots.len() as u64) {
@@ -373,7 +369,8 @@ impl Machine {
         let (place, sms) = (slot / self.sms.len(), &mut self.sms);
         let part_number = (place + warp) % PARTS;
         let part = &mut sms[block.sm].parts[part_number];
-        let queued = !matches!(request.what, What::Wait | What::Constant);
+        let meets = request.what == What::Wait && request.warp == WHOLE_BLOCK;
+        let queued = meets || !matches!(request.what, What::Wait | What::Constant);
         if !chosen && part.has_to_wait(queued, now) {
             self.sequence += 1;
             let waiting = Reverse((block.age, self.sequence, slot, warp));
@@ -393,19 +390,8 @@ impl Machine {
         part.issue_free = issued + issue * PARTS as f64;
         let sm = &mut self.sms[block.sm];
         sm.issue_cycles += issue;
-        if request.what == What::Wait {
-            if request.warp != WHOLE_BLOCK {
-                return self.schedule(issued + self.constants.shuffle + to_next, again);
-            }
-            block.waiting += 1;
-            // Warps that have ended are not waited for: none has, since all pass every barrier.
-            if block.waiting == block.running {
-                block.waiting = 0;
-                for warp in 0..block.running {
-                    self.schedule(issued + self.constants.barrier + to_next, Event::Warp { slot, warp });
-                }
-            }
-            return;
+        if request.what == What::Wait && !meets {
+            return self.schedule(issued + self.constants.shuffle + to_next, again);
         }
         let before = state.made;
         state.made += usize::from(loads);
@@ -424,8 +410,30 @@ impl Machine {
             block.queued += 1;
             let number = block.sm;
             self.take_turns(number, issued);
+            if meets {
+                return;
+            }
         }
         self.schedule(issued + to_next, again);
+    }
+
+    /// Has a warp wait at a barrier, whose turn it is, for the others of its block; the last of them has all go on.
+    fn meet(&mut self, now: f64, slot: usize, warp: usize) {
+        let block = self.slots[slot].as_mut().expect("a warp at a barrier has a block");
+        let met = &mut self.sms[block.sm].met;
+        *met = met.max(now) + self.constants.barrier_warp;
+        block.waiting += 1;
+        // Warps that have ended are not waited for: none has, since all pass every barrier.
+        if block.waiting == block.running {
+            block.waiting = 0;
+            let state = &block.warps[warp];
+            let next = state.requests.get(state.next).map(|number| block.trace.requests[*number as usize].at);
+            let to_next = next.map_or(0.0, |at| self.instructions.at(at).instructions);
+            let at = *met + self.constants.barrier + self.constants.instruction * to_next;
+            for warp in 0..block.running {
+                self.schedule(at, Event::Warp { slot, warp });
+            }
+        }
     }
 
     /// Has a warp wait until so many of its loads are here, the oldest first, and some cycles more.
@@ -485,11 +493,15 @@ impl Machine {
             if let Some(served) = served {
                 sm.parts[part].queue.pop_front();
                 block.queued -= 1;
-                self.made += 1;
+                let meets = request.what == What::Wait;
+                // Not what a warp only passes.
+                let counts = request.wavefronts > 0;
+                self.made += u64::from(counts);
                 self.loads += u64::from(matches!(request.what, What::Load { .. }));
                 self.stores += u64::from(matches!(request.what, What::Store | What::Atomic));
-                self.replayed += 1 + lines.len() as u64;
+                self.replayed += u64::from(counts) + lines.len() as u64;
                 match served {
+                    Served::Sent if meets => self.meet(now, slot, warp),
                     Served::Sent => {}
                     Served::Passes { data, latency, is_load } => {
                         let load = is_load.then_some(of_trace);
@@ -502,7 +514,10 @@ impl Machine {
                         self.schedule(here, Event::Back { slot, warp, number: of_trace });
                     }
                 }
-                if self.made.is_multiple_of(BETWEEN_MARKS) && (!self.pending.is_empty() || self.launches().is_none()) {
+                if counts
+                    && self.made.is_multiple_of(BETWEEN_MARKS)
+                    && (!self.pending.is_empty() || self.launches().is_none())
+                {
                     self.marks.push(self.mark(self.made, now));
                 }
                 self.leave(now, slot);
@@ -570,6 +585,42 @@ impl Machine {
     }
 }
 
+/// The numbers of each warp's requests in a block's trace, the barriers of the block among them. Between two barriers, warps that skip a
+/// few accesses to shared memory which others make pass them without a lane, as ptxas makes predicates of such branches: requests without
+/// wavefronts, at the end of the trace.
+fn by_warp(trace: &mut Trace) -> Vec<Vec<u32>> {
+    let ours = trace.requests.iter().filter(|request| request.warp != WHOLE_BLOCK);
+    let count = ours.map(|request| usize::from(request.warp) + 1).max().unwrap_or(1);
+    let (mut all, mut begun, mut after) = (vec![Vec::new(); count], vec![0; count], false);
+    for number in 0..trace.requests.len() {
+        let Traced { warp, .. } = trace.requests[number];
+        if warp != WHOLE_BLOCK {
+            all[usize::from(warp)].push(number as u32);
+            continue;
+        }
+        let made = |warp: usize| &all[warp][begun[warp]..];
+        let most = (0..count).map(made).max_by_key(|made| made.len()).unwrap_or_default().to_vec();
+        let is_shared =
+            |number: &u32| matches!(trace.requests[*number as usize].what, What::SharedLoad | What::SharedStore);
+        if after && most.len() <= SKIPPED && most.iter().all(is_shared) {
+            for warp in (0..count).filter(|warp| all[*warp].len() == begun[*warp]).collect::<Vec<_>>() {
+                for skipped in &most {
+                    all[warp].push(trace.requests.len() as u32);
+                    let (what, lines_end) = (What::SharedStore, trace.add_lines(&[]));
+                    let of_others = trace.requests[*skipped as usize];
+                    trace.requests.push(Traced { warp: warp as u16, what, wavefronts: 0, lines_end, ..of_others });
+                }
+            }
+        }
+        for (of_warp, begun) in all.iter_mut().zip(&mut begun) {
+            of_warp.push(number as u32);
+            *begun = of_warp.len();
+        }
+        after = true;
+    }
+    all
+}
+
 impl Warp {
     /// When so many of its loads in flight are here, the oldest first, from `now` on.
     fn here(&self, count: usize, now: f64) -> f64 {
@@ -580,7 +631,7 @@ impl Warp {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sim::trace::{Line, Lines, TAG_BANKS, Traced, tag_bank};
+    use crate::sim::trace::{Line, Lines, TAG_BANKS, tag_bank};
     use gpu::suite::noise;
     use std::panic::Location;
 
@@ -1001,6 +1052,163 @@ mod tests {
         };
         let mean = (all.iter().map(off).sum::<f64>() / all.len() as f64).exp();
         assert!(mean < 1.72, "a factor of {mean:.2} in the mean");
+    }
+
+    /// What the probe `conflicts` measured on an H200: the cycles that a load takes in as many ways, of shared memory and of lines that
+    /// the L1 has, where one load of each of so many warps follows another.
+    #[test]
+    fn a_load_takes_two_cycles_for_each_wavefront_and_two_loads_share_them() {
+        const LOADS: u64 = 256;
+        let at = Location::caller();
+        let cycles = |what: What, warps: u16, ways: u16| {
+            let mut trace = Trace::default();
+            for warp in (0..LOADS).flat_map(|_| 0..warps) {
+                load(&mut trace, at, warp, ways, |line| 33 * line);
+                trace.requests.last_mut().expect("it was added").what = what;
+            }
+            let mut machine = one_block(trace, at, 1, 1 << 10);
+            let mut times = [0.0; 2];
+            while let Some(now) = machine.happen()
+                && let Some(block) = &machine.slots[0]
+            {
+                times[usize::from(block.warps[0].next as u64 > LOADS / 2)] = now;
+            }
+            (times[1] - times[0]) / (LOADS / 2) as f64
+        };
+        let of_l1 = What::Load { past_l1: false };
+        for (what, warps, measured) in [
+            (What::SharedLoad, 1, [29.0, 31.0, 35.0, 43.0, 59.0, 91.0]),
+            (What::SharedLoad, 4, [29.0, 31.0, 35.0, 43.0, 64.0, 128.0]),
+            (What::SharedLoad, 8, [29.0, 31.0, 35.0, 64.0, 128.0, 256.0]),
+            (of_l1, 1, [42.8, 44.8, 48.8, 57.8, 75.9, 111.8]),
+            (of_l1, 4, [42.8, 44.8, 48.8, 57.8, 75.9, 128.1]),
+            (of_l1, 8, [43.1, 45.0, 49.7, 65.1, 128.1, 256.0]),
+        ] {
+            for (ways, measured) in [1, 2, 4, 8, 16, 32].into_iter().zip(measured) {
+                let predicted = cycles(what, warps, ways);
+                let error: f64 = predicted / measured - 1.0;
+                assert!(error.abs() < 0.08, "{what:?} of {warps} warps, {ways} ways: {predicted:.1} for {measured}");
+            }
+        }
+    }
+
+    /// So many blocks on a multiprocessor of an H200 that is their own, each of which has `steps` begin and end at a barrier: the cycles of
+    /// a step.
+    fn cycles_between_barriers(
+        blocks: usize,
+        warps: u16,
+        add_step: impl Fn(&mut Trace, &'static Location<'static>),
+    ) -> f64 {
+        const STEPS: usize = 64;
+        let at = Location::caller();
+        let chip = Chip { sm_count: 1, ..Chip::load("h200").expect("is built in") };
+        let mut machine = Machine::new(&chip, Instructions::in_flight(at, 2, 2.0), blocks as u64, 28 << 10, u64::MAX);
+        machine.free.clear();
+        for slot in 0..blocks {
+            let mut trace = Trace::default();
+            (0..warps).for_each(|warp| load(&mut trace, at, warp, 1, |_| 0));
+            wait(&mut trace, at);
+            for _ in 0..STEPS {
+                add_step(&mut trace, at);
+                wait(&mut trace, at);
+            }
+            machine.begin(trace, slot, BEGIN);
+        }
+        let (mut begun, mut ended) = (0.0, 0.0);
+        while let Some(now) = machine.happen() {
+            // Once all have met for the first time.
+            let is_first = |block: &Resident| block.warps.iter().any(|warp| warp.next <= 2);
+            if machine.slots.iter().flatten().any(is_first) {
+                begun = now;
+            }
+            ended = now;
+        }
+        (ended - begun) / STEPS as f64
+    }
+
+    /// What the probe `barriers` measured on an H200: the cycles from one barrier to the next of so many blocks of so many warps.
+    #[test]
+    fn one_warp_after_another_comes_to_a_barrier() {
+        for (blocks, warps, measured) in [
+            (1, 1, 15.3),
+            (1, 2, 17.3),
+            (1, 4, 21.3),
+            (1, 8, 29.3),
+            (1, 16, 45.3),
+            (1, 32, 77.4),
+            (2, 8, 33.2),
+            (2, 16, 64.1),
+            (2, 32, 117.5),
+            (4, 4, 32.1),
+            (4, 8, 58.7),
+            (8, 2, 32.0),
+            (8, 4, 53.9),
+        ] {
+            let predicted = cycles_between_barriers(blocks, warps, |_, _| ());
+            let error = predicted / measured - 1.0;
+            assert!(error.abs() < 0.25, "{blocks} blocks of {warps} warps: {predicted:.1} for {measured}");
+        }
+    }
+
+    /// What it measured of a step of a tree in shared memory, by the blocks of eight warps, how many of these add, and the ways of their
+    /// conflicts.
+    #[test]
+    fn warps_that_skip_a_step_take_the_load_store_unit_as_well() {
+        for (blocks, adding, measured) in [
+            (1, 8, [68.5, 79.5, 111.0, 195.8]),
+            (1, 2, [66.2, 68.6, 75.9, 94.6]),
+            (1, 1, [66.1, 67.3, 69.7, 85.0]),
+            (2, 8, [73.8, 102.0, 202.0, 392.0]),
+            (2, 4, [70.0, 80.4, 134.0, 231.0]),
+            (2, 1, [70.0, 72.2, 76.8, 104.0]),
+            (4, 8, [111.9, 197.7, 382.3, 732.1]),
+            (4, 4, [110.2, 155.9, 251.7, 440.8]),
+            (4, 2, [110.5, 133.4, 180.8, 279.4]),
+            (4, 1, [110.7, 122.3, 145.6, 197.0]),
+        ] {
+            for (ways, measured) in [1, 2, 4, 8].into_iter().zip(measured) {
+                let predicted = cycles_between_barriers(blocks, 8, |trace, at| {
+                    for warp in 0..adding {
+                        for what in [What::SharedLoad, What::SharedLoad, What::SharedStore] {
+                            load(trace, at, warp, ways, |line| line);
+                            trace.requests.last_mut().expect("it was added").what = what;
+                        }
+                    }
+                });
+                let error = predicted / measured - 1.0;
+                assert!(
+                    error.abs() < 0.3,
+                    "{blocks} blocks, {adding} warps add, {ways} ways: {predicted:.1} for {measured}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn warps_pass_what_they_skip_if_it_is_little_and_in_shared_memory() {
+        let at = Location::caller();
+        let passed = |what: What, requests: usize, after_a_barrier: bool| {
+            let mut trace = Trace::default();
+            load(&mut trace, at, 1, 1, |_| 0);
+            if after_a_barrier {
+                wait(&mut trace, at);
+            }
+            for _ in 0..requests {
+                load(&mut trace, at, 0, 1, |_| 0);
+                trace.requests.last_mut().expect("it was added").what = what;
+            }
+            wait(&mut trace, at);
+            let made = trace.requests.len();
+            let [adds, skips] = &by_warp(&mut trace)[..] else { panic!("there are two warps") };
+            assert_eq!(adds.len(), requests + usize::from(after_a_barrier) + 1, "who makes them passes nothing else");
+            assert!(trace.requests[made..].iter().all(|request| request.warp == 1 && request.wavefronts == 0));
+            assert_eq!(skips.len(), 2 + usize::from(after_a_barrier) + trace.requests.len() - made);
+            trace.requests.len() - made
+        };
+        assert_eq!([1, 4, 5].map(|requests| passed(What::SharedLoad, requests, true)), [1, 4, 0]);
+        assert_eq!(passed(What::SharedStore, 3, true), 3);
+        assert_eq!(passed(What::SharedLoad, 3, false), 0, "only between two barriers");
+        assert_eq!(passed(What::Store, 3, true), 0);
     }
 
     /// What the probe `groups` measured on an H200: the cycles that a load takes, at so many percent of them, of lines that the L2 has,

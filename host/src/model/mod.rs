@@ -10,7 +10,9 @@
 //! line missing the load/store unit turns to another part of the multiprocessor, and the load passes the data once all of
 //! its lines are there, the first that was looked up first, by turns with those that find theirs at once. Until then it holds
 //! their places, a quarter of which are each bank's, and others that find none wait; all wait once loads that do have passed
-//! the tags 1024 times. Five of seven lines stay while others come and go, once they were touched again.
+//! the tags 1024 times. Five of seven lines stay while others come and go, once they were touched again. A load alone takes two cycles
+//! for each of its wavefronts, two loads share the data. Warps come to barriers two cycles apart, and those that skip a few accesses to
+//! shared memory between two of them take the load/store unit all the same, since ptxas makes predicates of such branches.
 //!
 //! Blocks are launched on one multiprocessor after another, as far as they have room. Some sixteen in a row are a group, up to four
 //! of whose reads of the same sectors the L2 serves as one, if they come before it has sent them to the first. It has partitions: a

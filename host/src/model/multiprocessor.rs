@@ -182,6 +182,8 @@ pub(super) struct Multiprocessor {
     pub(super) passes: f64,
     port_free: f64,
     pub(super) next_launch: f64,
+    /// When the last warp that came to a barrier is there.
+    pub(super) met: f64,
     /// What each was busy with so far.
     pub(super) issue_cycles: f64,
     pub(super) global_cycles: f64,
@@ -215,6 +217,7 @@ impl Multiprocessor {
             passes: f64::INFINITY,
             port_free,
             next_launch,
+            met: 0.0,
             issue_cycles,
             global_cycles,
             shared_cycles,
@@ -288,10 +291,13 @@ impl Multiprocessor {
             What::SharedLoad | What::SharedStore => {
                 let wavefronts = f64::from(request.wavefronts);
                 memory.traffic.shared_wavefronts += wavefronts;
-                self.shared_cycles += wavefronts;
-                self.lsu_free = now + wavefronts;
+                // Without a lane it takes as long as one does.
+                let cycles = wavefronts.max(1.0);
+                self.shared_cycles += cycles;
+                self.lsu_free = now + cycles;
                 let is_load = request.what == What::SharedLoad;
-                Some(Served::Passes { data: wavefronts, latency: constants.latency_shared, is_load })
+                let latency = constants.latency_shared + (cycles - 1.0) * constants.wavefront;
+                Some(Served::Passes { data: cycles, latency, is_load })
             }
             What::Load { past_l1 } => self.load(part, request, lines, past_l1, now, constants, memory),
             What::Store | What::Atomic => {
@@ -390,7 +396,8 @@ impl Multiprocessor {
                 pending: Pending { order: self.waited, passes, places },
             }
         } else {
-            Served::Passes { data: data.max(tags).max(LOAD), latency: constants.latency_l1, is_load: true }
+            let data = data.max(tags).max(LOAD);
+            Served::Passes { data, latency: constants.latency_l1 + (data - 1.0) * constants.wavefront, is_load: true }
         })
     }
 
