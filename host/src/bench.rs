@@ -3,15 +3,16 @@
 use crate::cases::Run;
 use crate::cuda::{Gpu, Prepared, RunError};
 use crate::record::{self, ErrorRecord, Occupancy, Record, Simulated, SiteRecord, Timed};
-use crate::sim::{self, Outcome};
+use crate::sim::{self, Outcome, SimulationError};
 use crate::verify::{self, Check, Mismatch};
 use gpu::suite::{Counts, Plan};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-/// Lane accesses that a simulation of a whole grid may take before blocks are sampled instead: some seconds.
+/// Lane accesses that a simulation of a whole grid may take before blocks are sampled instead: some seconds. And those of a sample.
 const WHOLE_GRID: u64 = 1 << 29;
+const SAMPLE: u64 = 1 << 26;
 
 /// How many samples to take of a kernel's time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -114,24 +115,16 @@ pub fn simulate_for_outcome(
         let expected: u64 = run.plan.expected.iter().map(|expected| expected.counts.lanes).sum();
         let accesses = expected.max(run.plan.launch.threads());
         let blocks = run.plan.launch.block_count();
-        options.max_blocks = (blocks as f64 * (WHOLE_GRID as f64 / accesses as f64)).ceil().max(1.0) as u64;
-    }
-    let whole = run.plan.launch.block_count() <= options.max_blocks;
-    let needed = sim::memory_needed(&run.kernel, &run.plan, &options);
-    if let Some(available) = available_memory()
-        && whole
-        && needed > available
-    {
-        let message = format!(
-            "the simulation needs {needed} bytes, and {available} are available: choose a smaller size, or sample with --max-blocks"
-        );
-        record.error = error("memory", message);
-        return (record, None);
+        if accesses > WHOLE_GRID {
+            options.max_blocks = (blocks as f64 * (SAMPLE as f64 / accesses as f64)).ceil().max(1.0) as u64;
+        }
     }
     let outcome = match sim::simulate(run.kernel, run.plan.clone(), &options, progress) {
         Ok(outcome) => outcome,
         Err(wrong) => {
-            record.error = error("plan", wrong);
+            let too_much = matches!(wrong, SimulationError::TooLarge { .. } | SimulationError::Exhausted { .. });
+            let also = if too_much { ", or sample with --max-blocks" } else { "" };
+            record.error = error(wrong.kind(), format!("{wrong}{also}"));
             return (record, None);
         }
     };
@@ -178,13 +171,6 @@ pub fn count_differences(plan: &Plan, outcome: &Outcome) -> String {
         }
     }
     differences
-}
-
-/// Bytes of memory that can still be had; none where the system does not tell.
-fn available_memory() -> Option<u64> {
-    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
-    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
-    Some(line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()? * 1024)
 }
 
 /// What came of a run on a GPU.

@@ -195,9 +195,9 @@ pub struct BlocksRecord {
 
 impl From<Blocks> for BlocksRecord {
     fn from(blocks: Blocks) -> Self {
-        let which = match blocks.step {
-            1 => "all".to_owned(),
-            step => format!("one in {step}, and the last"),
+        let which = match (blocks.step, blocks.row) {
+            (1, _) => "all".to_owned(),
+            (step, row) => format!("{row} in a row of every {step}, and the last"),
         };
         Self { total: blocks.total, simulated: blocks.count(), which }
     }

@@ -313,6 +313,16 @@ fn a_case_that_does_not_fit_in_memory_fails_and_the_others_still_run() {
 }
 
 #[test]
+fn a_grid_of_many_times_the_memory_is_sampled_in_little_of_it() {
+    // 80 GB of buffers, of which the sample touches one.
+    let report = json(0, &["simulate", "--kernel", "copy_coalesced", "--elements", "10000000000"]);
+    let result = &report["results"][0];
+    assert_eq!((&result["blocks"]["total"], &result["error"]), (&Value::from(39_062_500), &Value::Null));
+    let requests = |site: &Value| site["requests"].as_u64().expect("a number");
+    assert!(result["sites"].as_array().expect("sites").iter().all(|site| requests(site) > 1 << 19), "{result:#}");
+}
+
+#[test]
 fn list_shows_every_family_and_kernel_and_names_are_one_a_line() {
     let list = printed(&["list"]);
     for family in FAMILIES {

@@ -51,7 +51,7 @@ impl Runner {
         loop {
             for warp in 0..warps {
                 self.run_warp(warp);
-                if self.context().stopped {
+                if self.context().stopped || self.job.exhausted.load(Relaxed) {
                     return self.abandon();
                 }
             }

@@ -437,6 +437,9 @@ impl Context {
     /// Counts the requests of a warp whose lanes have come together.
     pub(super) fn count(&mut self) {
         for place in 0..self.requests.made(&mut self.running) {
+            if self.job.exhausted.load(Relaxed) {
+                break;
+            }
             self.count_request(place);
         }
         self.requests.restart();
@@ -616,6 +619,9 @@ impl Context {
     ) -> Result<(), Stop> {
         let (site, width) = (Site::new(at, access), access.width());
         self.pulse.lane.tell(site);
+        if self.job.exhausted.load(Relaxed) {
+            return Err(Stop::new(Kind::NonTerminating, "there is no memory left".to_owned()));
+        }
         let element = match access.space() {
             Space::Global | Space::Constant => self.job.memory.resolve(base, index, width as u64),
             Space::Shared => self.shared.resolve(base, index, width as u64),

@@ -3,12 +3,12 @@
 //! An address is a buffer and an offset in it, so that an index far outside cannot land in another buffer unseen, and a
 //! report is the same bytes on every run. Blocks run on several threads: every access is a relaxed atomic of its width.
 
+use super::SimulationError;
 use super::pages::{PAGE, Pages};
-use super::spare;
+use super::spare::Words;
 use gpu::device::host;
 use gpu::suite::{Before, Buffer, POISON, Plan};
 use std::ops::Range;
-use std::ptr;
 use std::sync::Arc;
 
 /// Bits of an address that hold the offset; the rest holds the buffer's number, from 1. Buffers are smaller, so that no
@@ -39,41 +39,28 @@ pub(super) struct Memory {
 /// A buffer's size, its bytes, and which pages of them are filled.
 struct Bytes {
     count: u64,
-    words: *mut u64,
-    len: usize,
+    /// A page is written by who fills it, before anybody else gets to know where it is; from then on it is only accessed
+    /// atomically.
+    words: Words,
     filled: Pages,
 }
 
-// SAFETY: a page is written by who fills it, before anybody else gets to know where it is; from then on it is only accessed
-// atomically.
-unsafe impl Send for Bytes {}
-// SAFETY: likewise.
-unsafe impl Sync for Bytes {}
-
 impl Bytes {
-    fn new(count: u64) -> Self {
+    fn new(count: u64) -> Result<Self, SimulationError> {
         // Whole 16-byte cells.
-        let len = 2 * count.div_ceil(16) as usize;
-        let words = Box::into_raw(spare::take(len)).cast();
-        Self { count, words, len, filled: Pages::new(count.div_ceil(PAGE) as usize) }
+        let words = Words::take(2 * count.div_ceil(16) as usize)?;
+        Ok(Self { count, words, filled: Pages::new(count.div_ceil(PAGE) as usize) })
     }
 
     fn cell(&self, offset: u64) -> *mut u8 {
-        self.words.cast::<u8>().wrapping_add(offset as usize)
-    }
-}
-
-impl Drop for Bytes {
-    fn drop(&mut self) {
-        // SAFETY: made by `Box::into_raw` of as many words.
-        let words = unsafe { Box::from_raw(ptr::slice_from_raw_parts_mut(self.words, self.len)) };
-        spare::keep([words].into_iter());
+        self.words.start().cast::<u8>().wrapping_add(offset as usize)
     }
 }
 
 impl Memory {
-    pub(super) fn new(plan: Arc<Plan>) -> Self {
-        Self { buffers: plan.buffers.iter().map(|buffer| Bytes::new(buffer.bytes())).collect(), plan }
+    pub(super) fn new(plan: Arc<Plan>) -> Result<Self, SimulationError> {
+        let buffers = plan.buffers.iter().map(|buffer| Bytes::new(buffer.bytes())).collect::<Result<_, _>>()?;
+        Ok(Self { buffers, plan })
     }
 
     /// The address of a buffer's first element, aligned to 256 bytes and more.
@@ -113,9 +100,9 @@ impl Memory {
     /// Fills a page as it stands before the kernel runs.
     fn fill(&self, number: usize, page: usize) {
         let (buffer, bytes) = (&self.plan.buffers[number], &self.buffers[number]);
-        let words = page * PAGE as usize / 8..((page + 1) * PAGE as usize / 8).min(bytes.len);
+        let words = page * PAGE as usize / 8..((page + 1) * PAGE as usize / 8).min(bytes.words.len());
         // SAFETY: the words belong to the buffer, and nobody else refers to them before they are filled.
-        let words = unsafe { std::slice::from_raw_parts_mut(bytes.words.add(words.start), words.len()) };
+        let words = unsafe { std::slice::from_raw_parts_mut(bytes.words.start().add(words.start), words.len()) };
         fill(buffer, page as u64, words);
     }
 

@@ -3,7 +3,7 @@
 //! One concern a file: `block` schedules the threads of a block, `stack` and `overflow` keep and watch their stacks, `lane` is
 //! the machine that a thread's calls go to, `requests` puts the accesses of a warp together, [`coalesce`], [`banks`] and
 //! [`arch`] say what a request costs, `memory` and `shared` hold the data, `pages` makes it ready as it is touched, `spare`
-//! keeps what held it for the next simulation, and `sanitizer` remembers who touched it; `pattern` and `sample` say how
+//! gets what holds it from the system and keeps it for the next simulation, and `sanitizer` remembers who touched it; `pattern` and `sample` say how
 //! addresses move from lane to lane, and [`trace`] hands on what blocks ask for, where that is asked for.
 //! Blocks run in parallel; counts are sums, and what depends on the order of blocks (atomic additions, traces) waits for its
 //! turn, so the results are the same on any number of threads.
@@ -31,6 +31,7 @@ pub use finding::{Finding, Kind, Position};
 pub use pattern::Pattern;
 pub use sample::{Sample, Sampled, Sampling, Tally};
 
+use crate::arguments::ArgumentError;
 use block::Runner;
 use gpu::device::host::{self, Kernel, Space, Watched};
 use gpu::suite::{Counts, Operation, Plan};
@@ -47,6 +48,9 @@ use trace::{Observer, Trace};
 
 /// At most so many findings are kept of a launch.
 const FINDINGS: usize = 16;
+
+/// A simulation ends before the system ends the process: when no more is left than this part of the memory that there was.
+const RESERVE: u64 = 16;
 
 /// How to simulate.
 #[derive(Clone, Debug)]
@@ -148,32 +152,40 @@ impl Outcome {
     }
 }
 
-/// The blocks of a grid that a simulation runs: all, the first ones, or every so manieth and the last.
+/// The blocks of a grid that a simulation runs: all, the first ones, or some of every so many and the last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Blocks {
     /// Blocks of the grid.
     pub total: u64,
-    /// From one simulated block to the next: 1 if all are, or all of the first ones.
+    /// From one block of a sample to the first one after it that has others between: 1 if all run, or all of the first ones.
     pub step: u64,
+    /// Blocks in a row of a sample.
+    pub row: u64,
     /// At most so many run.
     pub most: u64,
 }
 
 impl Blocks {
-    /// All of a grid if there are no more than `max`, else a sample of about as many. The step is odd, so that it goes
-    /// through all columns of a grid whose width is a power of two.
+    /// All of a grid if there are no more than `max`, else a sample of about as many: at a thousand places or more, and no more than
+    /// 64 in a row, which mostly touch the same pages. The step is odd, so that it goes through all columns of a grid whose width
+    /// is a power of two.
     pub fn choose(total: u64, max: u64) -> Self {
-        Self { total, step: if total <= max { 1 } else { total.div_ceil(max.max(1)) | 1 }, most: total }
+        let row = if total <= max { 1 } else { (max / 1024).clamp(1, 64) };
+        let step = if total <= max { 1 } else { (total.div_ceil(max.max(1)) * row) | 1 };
+        Self { total, step, row, most: total }
     }
 
     /// The first of a grid, in the order in which a GPU begins them.
     pub fn first(total: u64, most: u64) -> Self {
-        Self { total, step: 1, most: most.min(total) }
+        Self { total, step: 1, row: 1, most: most.min(total) }
     }
 
     /// How many run.
     pub fn count(&self) -> u64 {
-        (self.total.div_ceil(self.step) + u64::from(!(self.total - 1).is_multiple_of(self.step))).min(self.most)
+        let last = self.total - 1;
+        let (rows, place) = (last / self.step, last % self.step);
+        // The last block of the grid runs in any case.
+        (rows * self.row + (place + 1).min(self.row) + u64::from(place >= self.row)).min(self.most)
     }
 
     /// Whether all run.
@@ -182,7 +194,7 @@ impl Blocks {
     }
 
     fn get(&self, i: u64) -> u64 {
-        (i * self.step).min(self.total - 1)
+        (i / self.row * self.step + i % self.row).min(self.total - 1)
     }
 }
 
@@ -206,6 +218,8 @@ struct Job {
     done: AtomicU64,
     /// The lowest turn whose block has findings: later ones no longer matter.
     faulty: AtomicU64,
+    /// Whether there is hardly any memory left: no other block begins, those that run stop, and what they found does not matter.
+    exhausted: AtomicBool,
     turns: Turns,
     pulse: Vec<Arc<Pulse>>,
 }
@@ -290,16 +304,59 @@ impl Turns {
     }
 }
 
+/// Why a kernel was not simulated.
+#[derive(Debug, thiserror::Error)]
+pub enum SimulationError {
+    /// The plan does not fit the kernel.
+    #[error(transparent)]
+    Plan(#[from] ArgumentError),
+    /// The whole grid needs more memory than there is.
+    #[error("the simulation needs {needed} bytes, and {available} are available: choose a smaller size")]
+    TooLarge {
+        /// Bytes of the buffers, and of what the sanitizer keeps of those that the kernel may write.
+        needed: u64,
+        /// Bytes that the system can still give.
+        available: u64,
+    },
+    /// Its blocks touched more memory than there is.
+    #[error("the simulation was ended, since it left less than {reserve} bytes of memory: choose a smaller size")]
+    Exhausted {
+        /// Bytes that are left to others.
+        reserve: u64,
+    },
+    /// The system gives no addresses for a buffer, or for what the sanitizer keeps of one.
+    #[error(
+        "the simulation needs {bytes} bytes for one buffer, and the system gives none: {reason}; choose a smaller size"
+    )]
+    Refused {
+        /// How many.
+        bytes: usize,
+        /// What the system says.
+        reason: std::io::Error,
+    },
+}
+
+impl SimulationError {
+    /// Its name in results: one word.
+    #[must_use]
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::Plan(_) => "plan",
+            Self::TooLarge { .. } | Self::Exhausted { .. } | Self::Refused { .. } => "memory",
+        }
+    }
+}
+
 /// Runs `kernel` as `plan` says. `progress` hears now and then how many blocks are done, and of how many.
 ///
 /// # Errors
-/// If the plan does not fit the kernel's parameters.
+/// If the plan does not fit the kernel's parameters, or the buffers do not fit in memory.
 pub fn simulate(
     kernel: Kernel,
     plan: Arc<Plan>,
     options: &Options,
     progress: &dyn Fn(u64, u64),
-) -> Result<Outcome, crate::arguments::ArgumentError> {
+) -> Result<Outcome, SimulationError> {
     let look = if options.sanitize { Look::First } else { Look::Away };
     let (outcome, suspicious) = run(kernel, Arc::clone(&plan), options, look, progress)?;
     if !suspicious {
@@ -312,7 +369,7 @@ pub fn simulate(
 
 /// Bytes of memory that simulating `kernel` on the whole grid of `plan` takes: the buffers, and what the sanitizer keeps of
 /// those that the kernel may write.
-pub fn memory_needed(kernel: &Kernel, plan: &Plan, options: &Options) -> u64 {
+fn memory_needed(kernel: &Kernel, plan: &Plan, options: &Options) -> u64 {
     let buffers = plan.buffers.iter().map(gpu::suite::Buffer::bytes).sum::<u64>();
     let shadows = if options.sanitize { sanitizer::shadow_bytes(kernel, plan) } else { 0 };
     buffers.saturating_add(shadows)
@@ -325,17 +382,23 @@ fn run(
     options: &Options,
     look: Look,
     progress: &dyn Fn(u64, u64),
-) -> Result<(Outcome, bool), crate::arguments::ArgumentError> {
+) -> Result<(Outcome, bool), SimulationError> {
     let words = crate::arguments::words(&kernel, &plan, Memory::base)?;
     let choose = if options.from_the_front { Blocks::first } else { Blocks::choose };
     let blocks = choose(plan.launch.block_count(), options.max_blocks);
+    let needed = memory_needed(&kernel, &plan, options);
+    let available = spare::available();
+    if let Some(available) = available.filter(|available| blocks.complete() && needed > *available) {
+        return Err(SimulationError::TooLarge { needed, available });
+    }
+    let reserve = available.map_or(0, |available| available / RESERVE);
     let workers = options.threads.max(1).min(usize::try_from(blocks.count()).unwrap_or(usize::MAX));
     let job = Arc::new(Job {
         kernel,
         words,
-        memory: Memory::new(Arc::clone(&plan)),
+        memory: Memory::new(Arc::clone(&plan))?,
         look,
-        shadows: sanitizer::shadows(&kernel, &plan),
+        shadows: sanitizer::shadows(&kernel, &plan)?,
         suspicious: AtomicBool::new(false),
         plan,
         limits: options.limits,
@@ -346,6 +409,7 @@ fn run(
         next: AtomicU64::new(0),
         done: AtomicU64::new(0),
         faulty: AtomicU64::new(u64::MAX),
+        exhausted: AtomicBool::new(false),
         turns: Turns::default(),
         pulse: (0..workers).map(|_| Arc::default()).collect(),
     });
@@ -369,6 +433,9 @@ fn run(
             Err(RecvTimeoutError::Disconnected) => break,
             Err(RecvTimeoutError::Timeout) => {
                 progress(job.done.load(Relaxed), blocks.count());
+                if spare::available().is_some_and(|available| available < reserve) {
+                    job.exhausted.store(true, Relaxed);
+                }
                 if let Some(finding) = watch.look(&job) {
                     let (sites, sampled, findings) = (Vec::new(), Vec::new(), vec![finding]);
                     let (regions, transactions) = (BTreeMap::new(), BTreeMap::new());
@@ -388,6 +455,9 @@ fn run(
         }
     }
     assert_eq!(parts.len(), workers, "a worker of the simulator panicked");
+    if job.exhausted.load(Relaxed) {
+        return Err(SimulationError::Exhausted { reserve });
+    }
     let claimed_twice = || {
         let claims: u64 = parts.iter().map(|part| part.claims).sum();
         claims != job.shadows.iter().flatten().map(Shadow::touched).sum::<u64>()
@@ -410,7 +480,8 @@ fn work(job: &Arc<Job>, worker: usize) -> Part {
     let mut findings = None;
     while findings.is_none() {
         let turn = job.next.fetch_add(1, SeqCst);
-        if turn >= job.blocks.count() || turn > job.faulty.load(SeqCst) || job.suspicious.load(Relaxed) {
+        let no_other = turn > job.faulty.load(SeqCst) || job.suspicious.load(Relaxed) || job.exhausted.load(Relaxed);
+        if turn >= job.blocks.count() || no_other {
             // A later block that has begun may wait for its turn.
             job.turns.end(turn);
             break;
@@ -522,5 +593,34 @@ impl Watch {
                 job.limits.silence.as_secs_f32(),
             ),
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sample_is_spread_over_the_grid_in_rows_and_has_its_last_block() {
+        for (total, max) in
+            [(1, 1), (2, 1), (391, 10), (1000, 999), (4096, 1024), (1 << 20, 5000), (39_062_500, 131_073)]
+        {
+            let blocks = Blocks::choose(total, max);
+            let run: Vec<_> = (0..blocks.count()).map(|i| blocks.get(i)).collect();
+            assert!(run.windows(2).all(|pair| pair[0] < pair[1]), "{blocks:?}");
+            assert_eq!((run[0], run[run.len() - 1]), (0, total - 1), "{blocks:?}");
+            assert!((max / 3..=max + 1).contains(&blocks.count()), "{blocks:?}: {} blocks", blocks.count());
+            assert_eq!(blocks.complete(), total <= max, "{blocks:?}");
+            let rows = 1 + run.windows(2).filter(|pair| pair[0] + 1 != pair[1]).count() as u64;
+            assert!(blocks.complete() || rows >= (max / 3).min(1000), "{blocks:?}: {rows} rows");
+        }
+    }
+
+    #[test]
+    fn all_of_a_grid_run_and_the_first_ones() {
+        let all = Blocks::choose(7, 7);
+        assert!(all.complete() && (0..all.count()).map(|i| all.get(i)).eq(0..7));
+        let first = Blocks::first(1 << 30, 5);
+        assert!(!first.complete() && (0..first.count()).map(|i| first.get(i)).eq(0..5));
     }
 }

@@ -17,9 +17,9 @@ mod order;
 pub(super) use filter::Shadow;
 pub(super) use history::{Race, Uninitialized};
 
-use super::Job;
 use super::memory::{Memory, offset_of};
 use super::requests::Request;
+use super::{Job, SimulationError};
 use filter::{GlobalWord, Row, SharedShadow, SharedWord};
 use gpu::device::host::{Kernel, ParameterKind, Site, Space};
 use gpu::suite::{Before, Buffer, Plan};
@@ -44,8 +44,8 @@ fn is_written(kernel: &Kernel, buffer: &Buffer) -> bool {
 }
 
 /// Shadows of the buffers that a kernel may write.
-pub(super) fn shadows(kernel: &Kernel, plan: &Plan) -> Vec<Option<Shadow>> {
-    let shadow = |buffer| is_written(kernel, buffer).then(|| Shadow::new(buffer));
+pub(super) fn shadows(kernel: &Kernel, plan: &Plan) -> Result<Vec<Option<Shadow>>, SimulationError> {
+    let shadow = |buffer| is_written(kernel, buffer).then(|| Shadow::new(buffer)).transpose();
     plan.buffers.iter().map(shadow).collect()
 }
 

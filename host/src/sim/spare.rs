@@ -1,58 +1,82 @@
-//! Memory of simulations that have ended, for those to come: to get it from the system anew takes longer than to fill it.
+//! Memory for simulations: addresses for as much as a launch has, behind which the system puts memory where it is touched. What a
+//! simulation had, others get, since it takes longer to have it from the system anew than to fill it.
 
+use super::SimulationError;
 use super::pages::PAGE;
+use memmap2::{MmapOptions, MmapRaw};
 use std::collections::BTreeMap;
+use std::mem::ManuallyDrop;
 use std::sync::{Mutex, MutexGuard};
+use sysinfo::System;
 
-/// How many words are kept at most: 256 MiB.
-const MOST: usize = 256 << 17;
+/// How many bytes are kept at most: 256 MiB.
+const MOST: usize = 256 << 20;
 
-/// What is kept, by the number of words.
+/// What is kept, by its size.
 #[derive(Default)]
 struct Spare {
-    by_len: BTreeMap<usize, Vec<Box<[u64]>>>,
-    words: usize,
+    by_size: BTreeMap<usize, Vec<MmapRaw>>,
+    bytes: usize,
 }
 
-static SPARE: Mutex<Spare> = Mutex::new(Spare { by_len: BTreeMap::new(), words: 0 });
+static SPARE: Mutex<Spare> = Mutex::new(Spare { by_size: BTreeMap::new(), bytes: 0 });
 
 fn spare() -> MutexGuard<'static, Spare> {
     SPARE.lock().expect("no panic under this lock")
 }
 
-/// So many words, which hold anything.
-pub(super) fn take(len: usize) -> Box<[u64]> {
-    let mut spare = spare();
-    let kept = spare.by_len.get_mut(&len).and_then(Vec::pop);
-    spare.words -= kept.as_ref().map_or(0, |words| words.len());
-    drop(spare);
-    kept.unwrap_or_else(|| vec![0; len].into_boxed_slice())
+/// Memory that holds anything, and is kept for others once it is dropped.
+pub(super) struct Words {
+    memory: ManuallyDrop<MmapRaw>,
 }
 
-/// Keeps words that are not needed any more, as far as there is room: of whole pages, which others will need too.
-pub(super) fn keep(words: impl Iterator<Item = Box<[u64]>>) {
-    let mut freed = 0;
-    for words in words {
+impl Words {
+    /// So many words.
+    pub(super) fn take(len: usize) -> Result<Self, SimulationError> {
+        let bytes = 8 * len;
         let mut spare = spare();
-        if words.len() as u64 >= PAGE / 8 && spare.words + words.len() <= MOST {
-            spare.words += words.len();
-            spare.by_len.entry(words.len()).or_default().push(words);
-        } else {
-            freed += words.len();
+        let kept = spare.by_size.get_mut(&bytes).and_then(Vec::pop);
+        spare.bytes -= kept.as_ref().map_or(0, MmapRaw::len);
+        drop(spare);
+        // Of what a large launch has, a sample of its blocks touches little.
+        let anew = || MmapOptions::new().len(bytes).no_reserve_swap().map_anon().map(MmapRaw::from);
+        let memory = kept.map_or_else(anew, Ok).map_err(|reason| SimulationError::Refused { bytes, reason })?;
+        Ok(Self { memory: ManuallyDrop::new(memory) })
+    }
+
+    /// Where they begin.
+    #[inline(always)]
+    pub(super) fn start(&self) -> *mut u64 {
+        self.memory.as_mut_ptr().cast()
+    }
+
+    /// How many they are.
+    #[inline(always)]
+    pub(super) fn len(&self) -> usize {
+        self.memory.len() / 8
+    }
+}
+
+impl Drop for Words {
+    /// Keeps them, as far as there is room: whole pages, which others will need too.
+    fn drop(&mut self) {
+        // SAFETY: nobody uses it after this.
+        let memory = unsafe { ManuallyDrop::take(&mut self.memory) };
+        let (bytes, mut spare) = (memory.len(), spare());
+        if bytes as u64 >= PAGE && spare.bytes + bytes <= MOST {
+            spare.bytes += bytes;
+            spare.by_size.entry(bytes).or_default().push(memory);
         }
     }
-    if freed > MOST {
-        trim();
-    }
 }
 
-/// Gives what was freed back to the system: glibc holds on to that, for each thread of simulations that have ended.
-fn trim() {
-    #[cfg(all(target_os = "linux", target_env = "gnu"))]
-    // SAFETY: it touches nothing that is in use.
-    unsafe {
-        libc::malloc_trim(0);
-    }
+/// Bytes of memory that can still be had; none where the system does not tell.
+pub(super) fn available() -> Option<u64> {
+    let mut system = System::new().ok()?;
+    system.refresh_memory();
+    let of_container = system.cgroup_limits().map(|limits| limits.total_memory.saturating_sub(limits.rss));
+    let available = of_container.unwrap_or(u64::MAX).min(system.available_memory());
+    (system.total_memory() > 0).then_some(available)
 }
 
 #[cfg(test)]
@@ -62,14 +86,25 @@ mod tests {
     #[test]
     fn what_is_kept_is_handed_out_again_once() {
         // A length that no page has.
-        let len = PAGE as usize + 1;
-        let words = take(len);
-        assert_eq!(words.len(), len);
-        let place = words.as_ptr();
-        keep([words].into_iter());
-        let words = take(len);
-        assert_eq!((words.as_ptr(), words.len()), (place, len));
-        let other = take(len);
-        assert_ne!(other.as_ptr(), place, "it is handed out once");
+        let take = || Words::take(PAGE as usize + 1).expect("so little can be had");
+        let words = take();
+        assert_eq!(words.len(), PAGE as usize + 1);
+        let place = words.start();
+        drop(words);
+        let again = take();
+        assert_eq!(again.start(), place);
+        assert_ne!(take().start(), place, "it is handed out once");
+    }
+
+    #[test]
+    fn as_many_addresses_can_be_had_as_a_buffer_may_have_and_no_more_than_there_are() {
+        let words = Words::take(1 << 37).expect("a tebibyte of addresses");
+        // SAFETY: the word is one of them.
+        unsafe { words.start().add(words.len() - 1).write(1) };
+        let refused = Words::take(1 << 57).err().expect("more than a machine has").to_string();
+        assert!(
+            refused.contains("1152921504606846976 bytes") && refused.contains("choose a smaller size"),
+            "{refused}"
+        );
     }
 }

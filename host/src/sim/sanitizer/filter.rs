@@ -2,8 +2,9 @@
 //! where several threads share a word, in accesses narrower than a cell, and of lanes of a warp that share global memory.
 
 use super::order::{Moment, Order};
+use crate::sim::SimulationError;
 use crate::sim::pages::{PAGE, Pages};
-use crate::sim::spare;
+use crate::sim::spare::Words;
 use gpu::suite::{Before, Buffer, Operation};
 use rayon::prelude::*;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -52,7 +53,7 @@ pub(in crate::sim) struct Shadow {
     /// Bytes of an element, as a power of two.
     shift: u32,
     initialized: bool,
-    cells: Box<[GlobalCell]>,
+    cells: Words,
     /// Which pages of the cells are blank, or have been.
     pages: Pages,
 }
@@ -65,13 +66,17 @@ impl Shadow {
     pub(super) const BYTES: u64 = size_of::<GlobalCell>() as u64;
 
     /// Nobody has touched the buffer.
-    pub(super) fn new(buffer: &Buffer) -> Self {
-        let words = Box::into_raw(spare::take(buffer.len as usize));
-        // SAFETY: a cell is a word.
-        let cells = unsafe { Box::from_raw(words as *mut [GlobalCell]) };
+    pub(super) fn new(buffer: &Buffer) -> Result<Self, SimulationError> {
+        let cells = Words::take(buffer.len as usize)?;
         let pages = Pages::new(cells.len().div_ceil(CELLS));
         let initialized = !matches!(buffer.before, Before::Poison);
-        Self { shift: buffer.element.size().trailing_zeros(), initialized, cells, pages }
+        Ok(Self { shift: buffer.element.size().trailing_zeros(), initialized, cells, pages })
+    }
+
+    #[inline(always)]
+    fn cells(&self) -> &[GlobalCell] {
+        // SAFETY: a cell is a word, whatever stands in it, and is only accessed atomically.
+        unsafe { std::slice::from_raw_parts(self.cells.start().cast(), self.cells.len()) }
     }
 
     /// Enters accesses of `width` bytes; says whether one is suspicious. Adds to `claims` how many cells nobody had touched
@@ -99,7 +104,7 @@ impl Shadow {
         let (cells, mut suspicious) = cells(width, self.shift);
         let mut claimed = 0;
         for &(place, now) in row.lanes() {
-            for cell in &self.cells[(place >> self.shift) as usize..][..cells] {
+            for cell in &self.cells()[(place >> self.shift) as usize..][..cells] {
                 let touched = cell.touch(operation, now, initialized);
                 claimed += u64::from(touched.claimed);
                 suspicious |= touched.suspicious;
@@ -124,22 +129,14 @@ impl Shadow {
 
     /// Has nobody have touched page `number`.
     fn blank(&self, number: usize) {
-        self.cells[number * CELLS..].iter().take(CELLS).for_each(|cell| cell.0.store(0, Relaxed));
+        self.cells()[number * CELLS..].iter().take(CELLS).for_each(|cell| cell.0.store(0, Relaxed));
     }
 
     /// How many cells somebody has touched. If workers have claimed more, two have claimed the same one at the same time.
     pub(in crate::sim) fn touched(&self) -> u64 {
         let touched = |cells: &[GlobalCell]| cells.iter().filter(|cell| cell.0.load(Relaxed) != 0).count() as u64;
-        let pages = self.cells.par_chunks(CELLS).enumerate();
+        let pages = self.cells().par_chunks(CELLS).enumerate();
         pages.filter(|(page, _)| self.pages.is_ready(*page)).map(|(_, cells)| touched(cells)).sum()
-    }
-}
-
-impl Drop for Shadow {
-    fn drop(&mut self) {
-        let cells = Box::into_raw(std::mem::take(&mut self.cells));
-        // SAFETY: a cell is a word.
-        spare::keep([unsafe { Box::from_raw(cells as *mut [u64]) }].into_iter());
     }
 }
 
@@ -504,7 +501,7 @@ mod tests {
 
     #[test]
     fn a_cell_that_two_claim_without_seeing_one_another_is_counted_twice() {
-        let shadow = Shadow::new(&Buffer::output("buffer", 32, noise).expect("a small buffer"));
+        let shadow = Shadow::new(&Buffer::output("buffer", 32, noise).expect("a small buffer")).expect("its shadow");
         let now = GlobalWord::new(Order::new(THREADS).now(0));
         let mut warp = Row::new();
         (0..32).for_each(|lane| warp.push(4 * lane, now.of_lane(lane as usize)));
@@ -512,7 +509,7 @@ mod tests {
         assert!(!shadow.touch(&warp, 4, Operation::Store, &mut claims));
         assert_eq!((claims, shadow.touched()), (32, 32), "every lane claims its own");
         // What another worker saw there before.
-        shadow.cells[7].0.store(0, Relaxed);
+        shadow.cells()[7].0.store(0, Relaxed);
         assert!(!shadow.touch(&warp, 4, Operation::Store, &mut claims));
         assert_eq!((claims, shadow.touched()), (33, 32), "the others are taken");
     }
@@ -527,7 +524,7 @@ mod tests {
                 _ => Buffer::output("buffer", 16, noise),
             };
             let buffer = buffer.expect("a small buffer");
-            let (short, long) = (Shadow::new(&buffer), Shadow::new(&buffer));
+            let [short, long] = [0; 2].map(|_| Shadow::new(&buffer).expect("its shadow"));
             let mut claims = [0; 2];
             for step in 0..40 {
                 go_on(&mut order, &mut random);
@@ -539,7 +536,7 @@ mod tests {
                 let found = short.touch(&row(offset, now), width, operation, &mut claims[0]);
                 long.reach(&row(offset, now));
                 let (cells, mut expected) = cells(width, long.shift);
-                for cell in &long.cells[(offset >> long.shift) as usize..][..cells] {
+                for cell in &long.cells()[(offset >> long.shift) as usize..][..cells] {
                     let touched = cell.touch_again(operation, now, long.initialized);
                     claims[1] += u64::from(touched.claimed);
                     expected |= touched.suspicious;
