@@ -98,7 +98,7 @@ impl Axis {
     pub const ELEMENTS: Axis = Axis {
         name: "elements",
         help: "Numbers of elements, for one-dimensional families",
-        kind: AxisKind::Count { min: 1, max: u64::MAX },
+        kind: AxisKind::Count { min: 1, max: 1 << 40 },
         on_gpu: &counts([1 << 26]),
         in_simulator: &counts([1 << 20]),
     };

@@ -222,6 +222,8 @@ pub fn predict(run: &Run, chip: &Chip, effort: Effort) -> Result<Prediction, Str
     let requests = first.sites.iter().map(|site| site.counts.requests).sum::<u64>().max(1);
     let lines = requests + first.sites.iter().map(|site| site.counts.lines).sum::<u64>();
     let (blocks_per_sm, l1_bytes) = chip.residency(warps, first.shared_bytes);
+    // What it touched makes room.
+    drop(first);
     let wave = (blocks_per_sm * u64::from(chip.sm_count)).min(total);
     // Of a wave whose requests touch many lines at least so much that each warp comes some way.
     let some_way = wave * (DEPTH * warps * lines / requests).min(lines);

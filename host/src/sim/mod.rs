@@ -91,13 +91,13 @@ impl Default for Options {
     }
 }
 
-/// When a kernel is taken not to end.
+/// When a kernel is taken not to end. What the plan expects of it may raise the limits.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// Calls of the facade (accesses, loop steps, meetings) that one thread makes; they are added up now and then as it takes
-    /// steps of loops.
+    /// Calls of the facade (accesses, loop steps, meetings) that one thread makes, or a thousand times the accesses that the plan
+    /// expects of a thread on average if that is more; they are added up now and then as it takes steps of loops.
     pub calls: u64,
-    /// Barriers that one block passes.
+    /// Barriers that one block passes, likewise.
     pub barriers: u64,
     /// How long a thread runs without any call.
     pub silence: Duration,
@@ -106,6 +106,15 @@ pub struct Limits {
 impl Default for Limits {
     fn default() -> Self {
         Self { calls: 1 << 24, barriers: 1 << 18, silence: Duration::from_secs(10) }
+    }
+}
+
+impl Limits {
+    /// Those for what `plan` launches.
+    fn of_plan(self, plan: &Plan) -> Self {
+        let accesses: u64 = plan.expected.iter().map(|expected| expected.counts.lanes).sum();
+        let many = 1000 * accesses.div_ceil(plan.launch.threads().max(1));
+        Self { calls: self.calls.max(many), barriers: self.barriers.max(many), ..self }
     }
 }
 
@@ -393,6 +402,7 @@ fn run(
     }
     let reserve = available.map_or(0, |available| available / RESERVE);
     let workers = options.threads.max(1).min(usize::try_from(blocks.count()).unwrap_or(usize::MAX));
+    let limits = options.limits.of_plan(&plan);
     let job = Arc::new(Job {
         kernel,
         words,
@@ -401,7 +411,7 @@ fn run(
         shadows: sanitizer::shadows(&kernel, &plan)?,
         suspicious: AtomicBool::new(false),
         plan,
-        limits: options.limits,
+        limits,
         arch: options.arch,
         sampling: options.sampling,
         observer: options.observer.clone().map(Observed::new),
