@@ -98,28 +98,22 @@ fn error(kind: &str, message: impl ToString) -> Option<ErrorRecord> {
     Some(ErrorRecord { kind: kind.to_owned(), message: message.to_string() })
 }
 
-/// Runs a kernel in the simulator; a grid too large to run whole is sampled, unless `options` say how many blocks.
-pub fn simulate(run: &Run, options: &sim::Options, progress: &dyn Fn(u64, u64)) -> Record {
-    simulate_for_outcome(run, options, progress).0
+/// `options`, with a grid too large to run whole in some seconds sampled, unless they say how many blocks.
+pub fn sampled(run: &Run, options: &sim::Options) -> sim::Options {
+    let mut options = options.clone();
+    let expected: u64 = run.plan.expected.iter().map(|expected| expected.counts.lanes).sum();
+    let accesses = expected.max(run.plan.launch.threads());
+    if options.max_blocks == u64::MAX && accesses > WHOLE_GRID {
+        let blocks = run.plan.launch.block_count();
+        options.max_blocks = (blocks as f64 * (SAMPLE as f64 / accesses as f64)).ceil().max(1.0) as u64;
+    }
+    options
 }
 
-/// The same, with all that the simulator tells; none if the kernel was not run.
-pub fn simulate_for_outcome(
-    run: &Run,
-    options: &sim::Options,
-    progress: &dyn Fn(u64, u64),
-) -> (Record, Option<Outcome>) {
+/// Runs a kernel in the simulator. All that the simulator tells comes with the record; none if the kernel was not run.
+pub fn simulate(run: &Run, options: &sim::Options, progress: &dyn Fn(u64, u64)) -> (Record, Option<Outcome>) {
     let mut record = record(run, "simulator");
-    let mut options = options.clone();
-    if options.max_blocks == u64::MAX {
-        let expected: u64 = run.plan.expected.iter().map(|expected| expected.counts.lanes).sum();
-        let accesses = expected.max(run.plan.launch.threads());
-        let blocks = run.plan.launch.block_count();
-        if accesses > WHOLE_GRID {
-            options.max_blocks = (blocks as f64 * (SAMPLE as f64 / accesses as f64)).ceil().max(1.0) as u64;
-        }
-    }
-    let outcome = match sim::simulate(run.kernel, run.plan.clone(), &options, progress) {
+    let outcome = match sim::simulate(run.kernel, run.plan.clone(), options, progress) {
         Ok(outcome) => outcome,
         Err(wrong) => {
             let too_much = matches!(wrong, SimulationError::TooLarge { .. } | SimulationError::Exhausted { .. });

@@ -660,14 +660,15 @@ fn simulate(matches: &ArgMatches, command: &str, first: Option<&str>) -> Result<
     if let Some(first) = first {
         output.say(first)?;
     }
-    simulate_all(&runs, &simulator_options(matches), &mut output)?;
+    let options = simulator_options(matches);
+    simulate_all(&runs, |run| bench::sampled(run, &options), &mut output)?;
     output.finish()
 }
 
-fn simulate_all(runs: &[Run], options: &sim::Options, output: &mut Output) -> Result<()> {
+fn simulate_all(runs: &[Run], options: impl Fn(&Run) -> sim::Options, output: &mut Output) -> Result<()> {
     for run in runs {
         output.progress.at(run, 0, 0);
-        let record = bench::simulate(run, options, &|done, of| output.progress.at(run, done, of));
+        let (record, _) = bench::simulate(run, &options(run), &|done, of| output.progress.at(run, done, of));
         output.push(record)?;
     }
     Ok(())
@@ -755,7 +756,8 @@ fn explain(matches: &ArgMatches) -> Result<bool> {
     let mut explanations = Vec::new();
     for run in &runs {
         progress.at(run, 0, 0);
-        let (record, outcome) = bench::simulate_for_outcome(run, &options, &|done, of| progress.at(run, done, of));
+        let options = bench::sampled(run, &options);
+        let (record, outcome) = bench::simulate(run, &options, &|done, of| progress.at(run, done, of));
         explanations.extend(outcome.map(|outcome| Explanation::new(run, &outcome)));
         records.push(record);
         progress.next();
@@ -856,7 +858,9 @@ fn verify(matches: &ArgMatches) -> Result<bool> {
     let on_gpu_too = on_gpu_too.transpose()?.unwrap_or_default();
     let json = if child.is_some() { Some(Target::StandardOutput) } else { json(matches)? };
     let mut output = Output::new("verify", machine, &ptx, json, simulated.len() + on_gpu_too.len());
-    simulate_all(&simulated, &simulator_options(matches), &mut output)?;
+    // What is to be verified is not sampled.
+    let options = simulator_options(matches);
+    simulate_all(&simulated, |_| options.clone(), &mut output)?;
     if let Some(gpu) = &gpu {
         on_gpu(gpu, on_gpu_too, child.unwrap_or(0), None, &mut output)?;
     }
