@@ -101,8 +101,7 @@ fn error(kind: &str, message: impl ToString) -> Option<ErrorRecord> {
 /// `options`, with a grid too large to run whole in some seconds sampled, unless they say how many blocks.
 pub fn sampled(run: &Run, options: &sim::Options) -> sim::Options {
     let mut options = options.clone();
-    let expected: u64 = run.plan.expected.iter().map(|expected| expected.counts.lanes).sum();
-    let accesses = expected.max(run.plan.launch.threads());
+    let accesses = sim::expected_accesses(&run.plan).max(run.plan.launch.threads());
     if options.max_blocks == u64::MAX && accesses > WHOLE_GRID {
         let blocks = run.plan.launch.block_count();
         options.max_blocks = (blocks as f64 * (SAMPLE as f64 / accesses as f64)).ceil().max(1.0) as u64;

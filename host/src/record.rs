@@ -197,6 +197,7 @@ impl From<Blocks> for BlocksRecord {
     fn from(blocks: Blocks) -> Self {
         let which = match (blocks.step, blocks.row) {
             (1, _) => "all".to_owned(),
+            (step, 1) => format!("one in {step}, and the last"),
             (step, row) => format!("{row} in a row of every {step}, and the last"),
         };
         Self { total: blocks.total, simulated: blocks.count(), which }

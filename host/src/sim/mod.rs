@@ -3,8 +3,8 @@
 //! One concern a file: `block` schedules the threads of a block, `stack` and `overflow` keep and watch their stacks, `lane` is
 //! the machine that a thread's calls go to, `requests` puts the accesses of a warp together, [`coalesce`], [`banks`] and
 //! [`arch`] say what a request costs, `memory` and `shared` hold the data, `pages` makes it ready as it is touched, `spare`
-//! gets what holds it from the system and keeps it for the next simulation, and `sanitizer` remembers who touched it; `pattern` and `sample` say how
-//! addresses move from lane to lane, and [`trace`] hands on what blocks ask for, where that is asked for.
+//! gets what holds it from the system and keeps it for the next simulation, and `sanitizer` remembers who touched it; `pattern` and
+//! `sample` say how addresses move from lane to lane, and [`trace`] hands on what blocks ask for, where that is asked for.
 //! Blocks run in parallel; counts are sums, and what depends on the order of blocks (atomic additions, traces) waits for its
 //! turn, so the results are the same on any number of threads.
 
@@ -109,11 +109,15 @@ impl Default for Limits {
     }
 }
 
+/// How many accesses lanes make if `plan` is right.
+pub fn expected_accesses(plan: &Plan) -> u64 {
+    plan.expected.iter().map(|expected| expected.counts.lanes).sum()
+}
+
 impl Limits {
     /// Those for what `plan` launches.
     fn of_plan(self, plan: &Plan) -> Self {
-        let accesses: u64 = plan.expected.iter().map(|expected| expected.counts.lanes).sum();
-        let many = 1000 * accesses.div_ceil(plan.launch.threads().max(1));
+        let many = 1000 * expected_accesses(plan).div_ceil(plan.launch.threads().max(1));
         Self { calls: self.calls.max(many), barriers: self.barriers.max(many), ..self }
     }
 }
