@@ -2,8 +2,8 @@
 // cost the L2, how latencies differ from place to place, how often a load passes an L1 that has its data, which lines stay there,
 // which reads the L2 serves as one, how much of it there is for lines that all read, what of it stays dirty, what lines that lie
 // apart cost the memory, which warps and blocks go first, when the load/store unit turns to another, how long it looks lines up, what
-// reads of the L2 wait for, how long the memory takes, alone and among others, how many loads wait for it, when blocks begin, what a
-// flush of the L2 costs the launch that follows, and what conflicts and barriers cost.
+// reads of the L2 wait for, how long the memory takes, alone and among others, how many loads wait for it, when loads that came
+// back have their turn, when blocks begin, what a flush of the L2 costs the launch that follows, and what conflicts and barriers cost.
 //
 //     nvcc -O3 -arch=native -o probes probes.cu && ./probes > probes.txt
 
@@ -1104,6 +1104,65 @@ static void barriers(int sms) {
     CHECK(cudaFree(out));
 }
 
+// ---- Returns: some warps' loads of so many lines wait for memory, then others load lines that the L1 has, one load after another of 32
+// wavefronts each: how long it takes from one of the former that has passed to the next, while the latter go on.
+
+__global__ void passing_by(const float* zeros, const float* known, unsigned lines, unsigned hitters, unsigned rounds, unsigned* ends, float* out) {
+    const unsigned in_flight = 4, waiters = 8, warps = 32;
+    unsigned warp = threadIdx.x / 32, lane = threadIdx.x % 32, bits = 0;
+    for (unsigned round = 0; round < rounds; round++) {
+        bool hits = warp >= warps - hitters;
+        if (hits) bits |= load(known + lane * 32 + bits);
+        for (unsigned begin = cycles_now(); cycles_now() - begin < 6000 + bits;) {}
+        __syncthreads();
+        unsigned begin = cycles_now();
+        if (warp < waiters) {
+            unsigned loaded[in_flight], end[in_flight];
+            // The same lines for all, which nothing has loaded before.
+            const float* from = zeros + (size_t(round) * 32 + lane % lines) * 32 + bits;
+#pragma unroll
+            for (unsigned i = 0; i < in_flight; i++) loaded[i] = load(from);
+#pragma unroll
+            for (unsigned i = 0; i < in_flight; i++) bits |= loaded[i], end[i] = cycles_now() + bits - begin;
+#pragma unroll
+            for (unsigned i = 0; i < in_flight; i++) {
+                if (lane == 0) ends[(round * waiters + warp) * in_flight + i] = end[i];
+            }
+        } else if (hits) {
+            while (cycles_now() - begin < 300 + bits) {}
+            while (cycles_now() - begin < 8000 + bits) bits |= load(known + lane * 32 + bits);
+        }
+        __syncthreads();
+    }
+    if (bits != 0) *out = bits;
+}
+
+static void returns(const char* zeros, unsigned hitters, unsigned lines, size_t apart) {
+    const unsigned rounds = 64, each = 32;
+    unsigned* ends;
+    float* out;
+    CHECK(cudaMalloc(&ends, rounds * each * sizeof *ends));
+    CHECK(cudaMalloc(&out, sizeof *out));
+    auto from = reinterpret_cast<const float*>(zeros);
+    passing_by<<<1, 1024>>>(from + 32 * (1 << 20) + apart * rounds * 32 * 32, from, lines, hitters, rounds, ends, out);
+    std::vector<unsigned> host(rounds * each), took;
+    CHECK(cudaMemcpy(host.data(), ends, host.size() * sizeof host[0], cudaMemcpyDeviceToHost));
+    for (unsigned round = 0; round < rounds; round++) {
+        auto first = host.begin() + round * each;
+        std::sort(first, first + each);
+        // While all others are at work; loads of a warp that end after a later one of it seem to end at the same time.
+        for (unsigned i = 1; i < each && first[i] < 8000; i++) {
+            if (first[i] > first[i - 1] + 16) took.push_back(first[i] - first[i - 1]);
+        }
+    }
+    std::sort(took.begin(), took.end());
+    printf("returns: %2u others, %2u lines: from one load that came back to the next, at 10, 25, 50, 75 and 90 %%:", hitters, lines);
+    for (int percent : {10, 25, 50, 75, 90}) printf(" %u", took.empty() ? 0 : took[percent * (took.size() - 1) / 100]);
+    printf(" cycles\n");
+    CHECK(cudaFree(ends));
+    CHECK(cudaFree(out));
+}
+
 int main() {
     cudaDeviceProp gpu;
     CHECK(cudaGetDeviceProperties(&gpu, 0));
@@ -1149,6 +1208,10 @@ int main() {
     pending(buffer, bytes, sms, 0, 1, 32, {64, 96, 112, 120, 124, 128, 132, 136, 144, 160});
     pending(buffer, bytes, sms, 3175, 33, 8, {64, 96, 112, 120, 124, 128, 132, 136, 144, 160});
     pending(buffer, bytes, sms, 0, 1, 16, {128, 192, 240, 248, 256, 264, 280, 320});
+    size_t launches_of_returns = 0;
+    for (unsigned hitters : {8, 16, 24}) {
+        for (unsigned lines : {1, 4, 8, 16, 32}) returns(buffer, hitters, lines, launches_of_returns++);
+    }
     beginnings(buffer, bytes, sms);
     flushes(buffer, (float*)buffer);
     conflicts(buffer);
