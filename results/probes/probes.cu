@@ -1137,14 +1137,14 @@ __global__ void passing_by(const float* zeros, const float* known, unsigned line
     if (bits != 0) *out = bits;
 }
 
-static void returns(const char* zeros, unsigned hitters, unsigned lines, size_t apart) {
+static void returns(const char* zeros, unsigned hitters, unsigned lines, size_t launch) {
     const unsigned rounds = 64, each = 32;
     unsigned* ends;
     float* out;
     CHECK(cudaMalloc(&ends, rounds * each * sizeof *ends));
     CHECK(cudaMalloc(&out, sizeof *out));
     auto from = reinterpret_cast<const float*>(zeros);
-    passing_by<<<1, 1024>>>(from + 32 * (1 << 20) + apart * rounds * 32 * 32, from, lines, hitters, rounds, ends, out);
+    passing_by<<<1, 1024>>>(from + 32 * (1 << 20) + launch * rounds * 32 * 32, from, lines, hitters, rounds, ends, out);
     std::vector<unsigned> host(rounds * each), took;
     CHECK(cudaMemcpy(host.data(), ends, host.size() * sizeof host[0], cudaMemcpyDeviceToHost));
     for (unsigned round = 0; round < rounds; round++) {
@@ -1208,9 +1208,9 @@ int main() {
     pending(buffer, bytes, sms, 0, 1, 32, {64, 96, 112, 120, 124, 128, 132, 136, 144, 160});
     pending(buffer, bytes, sms, 3175, 33, 8, {64, 96, 112, 120, 124, 128, 132, 136, 144, 160});
     pending(buffer, bytes, sms, 0, 1, 16, {128, 192, 240, 248, 256, 264, 280, 320});
-    size_t launches_of_returns = 0;
+    size_t launch = 0;
     for (unsigned hitters : {8, 16, 24}) {
-        for (unsigned lines : {1, 4, 8, 16, 32}) returns(buffer, hitters, lines, launches_of_returns++);
+        for (unsigned lines : {1, 4, 8, 16, 32}) returns(buffer, hitters, lines, launch++);
     }
     beginnings(buffer, bytes, sms);
     flushes(buffer, (float*)buffer);
