@@ -3,7 +3,8 @@
 // which reads the L2 serves as one, how much of it there is for lines that all read, what of it stays dirty, what lines that lie
 // apart cost the memory, which warps and blocks go first, when the load/store unit turns to another, how long it looks lines up, what
 // reads of the L2 wait for, how long the memory takes, alone and among others, how many loads wait for it, when loads that came
-// back have their turn, when blocks begin, what a flush of the L2 costs the launch that follows, and what conflicts and barriers cost.
+// back have their turn, which lines a load holds, when blocks begin, what a flush of the L2 costs the launch that follows, and what
+// conflicts and barriers cost.
 //
 //     nvcc -O3 -arch=native -o probes probes.cu && ./probes > probes.txt
 
@@ -11,6 +12,7 @@
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <random>
 #include <vector>
 
@@ -1163,6 +1165,75 @@ static void returns(const char* zeros, unsigned hitters, unsigned lines, size_t 
     CHECK(cudaFree(out));
 }
 
+// ---- Held: loads of 31 lines each wait for one more, of the host, while two warps load more lines than a small L1 has room for. What is
+// left of the 31 when the first of the loads is done, by who asked for them, and whether the two warps had to wait until then.
+
+enum Asked { BY_ITSELF, BY_ANOTHER, BEFORE };
+
+struct Late {
+    unsigned load, again, others;
+};
+
+__global__ void one_line_is_late(const float* zeros, const float* host, Asked asked, unsigned loads, unsigned others, unsigned rounds, Late* cycles, float* out) {
+    const unsigned most = 8;
+    unsigned warp = threadIdx.x / 32, lane = threadIdx.x % 32, bits = 0;
+    for (unsigned round = 0; round < rounds; round++) {
+        size_t number = round * most + warp % most;
+        const float* from = lane < 31 ? zeros + (number * 32 + lane) * 32 : host + number * 32;
+        bool asks = warp < loads && lane < 31;
+        if (asks && asked == BEFORE) bits |= load(from + bits);
+        for (unsigned begin = cycles_now(); cycles_now() - begin < 6000 + bits;) {}
+        __syncthreads();
+        unsigned begin = cycles_now();
+        if (asks && asked == BY_ANOTHER) bits |= load(from + bits);
+        if (warp >= most && warp < most + loads) {
+            while (cycles_now() - begin < 100 + bits) {}
+            unsigned since = cycles_now();
+            bits |= load(from + bits);
+            unsigned done = cycles_now() + bits;
+            if (lane < 31) bits |= load(from + bits);
+            unsigned again = cycles_now() + bits;
+            if (warp == most && lane == 0) cycles[round].load = done - since, cycles[round].again = again - done;
+        } else if (warp >= 2 * most) {
+            while (cycles_now() - begin < 600 + bits) {}
+            for (unsigned i = warp - 2 * most; i < others / 32; i += 2) {
+                bits |= load(zeros + ((rounds * most + round * others / 32 + i) * 32 + lane) * 32 + bits);
+            }
+            unsigned done = cycles_now() + bits;
+            if (warp == 2 * most && lane == 0) cycles[round].others = done - begin;
+        }
+        __syncthreads();
+    }
+    if (bits != 0) *out = bits;
+}
+
+static void held(const char* zeros, Asked asked, unsigned loads) {
+    const unsigned rounds = 64, others = 192, shared = 200 << 10;
+    const char* by[] = {"it asked for", "another had just asked for", "were here before"};
+    auto from = reinterpret_cast<const float*>(zeros);
+    size_t bytes = rounds * 8 * 128;
+    float *host, *out;
+    Late* on_gpu;
+    CHECK(cudaHostAlloc(&host, bytes, cudaHostAllocMapped));
+    memset(host, 0, bytes);
+    CHECK(cudaMalloc(&on_gpu, rounds * sizeof *on_gpu));
+    CHECK(cudaMalloc(&out, sizeof *out));
+    CHECK(cudaFuncSetAttribute(one_line_is_late, cudaFuncAttributeMaxDynamicSharedMemorySize, shared));
+    read_lines<<<1, 1024>>>(from, rounds * (8 * 32 + others), out);
+    one_line_is_late<<<1, 32 * 18, shared>>>(from, host, asked, loads, others, rounds, on_gpu, out);
+    std::vector<Late> cycles(rounds);
+    CHECK(cudaMemcpy(cycles.data(), on_gpu, rounds * sizeof *on_gpu, cudaMemcpyDeviceToHost));
+    auto median = [&](unsigned Late::*of) {
+        std::sort(cycles.begin(), cycles.end(), [=](const Late& a, const Late& b) { return a.*of < b.*of; });
+        return cycles[rounds / 2].*of;
+    };
+    printf("held: %u loads of lines that %s take %u cycles, of one the same lines again %u; %u others are here after %u\n", loads, by[asked],
+           median(&Late::load), median(&Late::again), others, median(&Late::others));
+    CHECK(cudaFreeHost(host));
+    CHECK(cudaFree(on_gpu));
+    CHECK(cudaFree(out));
+}
+
 int main() {
     cudaDeviceProp gpu;
     CHECK(cudaGetDeviceProperties(&gpu, 0));
@@ -1211,6 +1282,9 @@ int main() {
     size_t launch = 0;
     for (unsigned hitters : {8, 16, 24}) {
         for (unsigned lines : {1, 4, 8, 16, 32}) returns(buffer, hitters, lines, launch++);
+    }
+    for (Asked asked : {BY_ITSELF, BY_ANOTHER, BEFORE}) {
+        for (unsigned loads : {1, 4, 6}) held(buffer, asked, loads);
     }
     beginnings(buffer, bytes, sms);
     flushes(buffer, (float*)buffer);
