@@ -1170,15 +1170,17 @@ static void returns(const char* zeros, unsigned hitters, unsigned lines, size_t 
 
 enum Asked { BY_ITSELF, BY_ANOTHER, BEFORE };
 
+// Warps that may wait; as many ask for their lines, and two more load others.
+constexpr unsigned most_late = 8;
+
 struct Late {
     unsigned load, again, others;
 };
 
 __global__ void one_line_is_late(const float* zeros, const float* host, Asked asked, unsigned loads, unsigned others, unsigned rounds, Late* cycles, float* out) {
-    const unsigned most = 8;
     unsigned warp = threadIdx.x / 32, lane = threadIdx.x % 32, bits = 0;
     for (unsigned round = 0; round < rounds; round++) {
-        size_t number = round * most + warp % most;
+        size_t number = round * most_late + warp % most_late;
         const float* from = lane < 31 ? zeros + (number * 32 + lane) * 32 : host + number * 32;
         bool asks = warp < loads && lane < 31;
         if (asks && asked == BEFORE) bits |= load(from + bits);
@@ -1186,21 +1188,21 @@ __global__ void one_line_is_late(const float* zeros, const float* host, Asked as
         __syncthreads();
         unsigned begin = cycles_now();
         if (asks && asked == BY_ANOTHER) bits |= load(from + bits);
-        if (warp >= most && warp < most + loads) {
+        if (warp >= most_late && warp < most_late + loads) {
             while (cycles_now() - begin < 100 + bits) {}
             unsigned since = cycles_now();
             bits |= load(from + bits);
             unsigned done = cycles_now() + bits;
             if (lane < 31) bits |= load(from + bits);
             unsigned again = cycles_now() + bits;
-            if (warp == most && lane == 0) cycles[round].load = done - since, cycles[round].again = again - done;
-        } else if (warp >= 2 * most) {
+            if (warp == most_late && lane == 0) cycles[round].load = done - since, cycles[round].again = again - done;
+        } else if (warp >= 2 * most_late) {
             while (cycles_now() - begin < 600 + bits) {}
-            for (unsigned i = warp - 2 * most; i < others / 32; i += 2) {
-                bits |= load(zeros + ((rounds * most + round * others / 32 + i) * 32 + lane) * 32 + bits);
+            for (unsigned i = warp - 2 * most_late; i < others / 32; i += 2) {
+                bits |= load(zeros + ((rounds * most_late + round * others / 32 + i) * 32 + lane) * 32 + bits);
             }
             unsigned done = cycles_now() + bits;
-            if (warp == 2 * most && lane == 0) cycles[round].others = done - begin;
+            if (warp == 2 * most_late && lane == 0) cycles[round].others = done - begin;
         }
         __syncthreads();
     }
@@ -1211,7 +1213,7 @@ static void held(const char* zeros, Asked asked, unsigned loads) {
     const unsigned rounds = 64, others = 192, shared = 200 << 10;
     const char* by[] = {"it asked for", "another had just asked for", "were here before"};
     auto from = reinterpret_cast<const float*>(zeros);
-    size_t bytes = rounds * 8 * 128;
+    size_t bytes = rounds * most_late * 128;
     float *host, *out;
     Late* on_gpu;
     CHECK(cudaHostAlloc(&host, bytes, cudaHostAllocMapped));
@@ -1219,8 +1221,8 @@ static void held(const char* zeros, Asked asked, unsigned loads) {
     CHECK(cudaMalloc(&on_gpu, rounds * sizeof *on_gpu));
     CHECK(cudaMalloc(&out, sizeof *out));
     CHECK(cudaFuncSetAttribute(one_line_is_late, cudaFuncAttributeMaxDynamicSharedMemorySize, shared));
-    read_lines<<<1, 1024>>>(from, rounds * (8 * 32 + others), out);
-    one_line_is_late<<<1, 32 * 18, shared>>>(from, host, asked, loads, others, rounds, on_gpu, out);
+    read_lines<<<1, 1024>>>(from, rounds * (most_late * 32 + others), out);
+    one_line_is_late<<<1, 32 * (2 * most_late + 2), shared>>>(from, host, asked, loads, others, rounds, on_gpu, out);
     std::vector<Late> cycles(rounds);
     CHECK(cudaMemcpy(cycles.data(), on_gpu, rounds * sizeof *on_gpu, cudaMemcpyDeviceToHost));
     auto median = [&](unsigned Late::*of) {
