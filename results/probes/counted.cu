@@ -1,7 +1,7 @@
 // Loads for Nsight Compute to count, of what no description of a chip says and `predict` needs: how many lines can be on their way
 // to a multiprocessor, how long lines stay in its L1, how often it reads lines that several of its warps load, which slices of the L2
-// and channels of the memory lines belong to, which lines stay in the L2, and which multiprocessors' reads are one to it. Nothing is
-// timed.
+// and channels of the memory lines belong to, which lines stay in the L2, which multiprocessors' reads are one to it, and which banks of
+// the L1's tags lines belong to. Nothing is timed.
 //
 //     nvcc -O3 -arch=native -o counted counted.cu, and ncu as in ../README.md
 
@@ -228,6 +228,37 @@ static void neighbours_of(const char* zeros, int sms) {
     for (unsigned later = 0; later <= 160; later += 10) read({0, 1}, later, true);
 }
 
+// ---- Banks of the tags: a warp loads from two lines, or from 32 that lie so far apart. Lines of one bank pass the tags one after another.
+
+struct Lines {
+    unsigned of_lane[32];
+};
+
+__global__ void one_load(const float* zeros, Lines lines, float* to) {
+    float value = zeros[32 * size_t(lines.of_lane[threadIdx.x])];
+    if (value != 0) *to = value;
+}
+
+static void banks(float* zeros) {
+    // Where the lowest 21 bits of a line's number are zero.
+    const size_t aligned = size_t(1) << 28;
+    auto from = reinterpret_cast<float*>((reinterpret_cast<size_t>(zeros) + aligned - 1) / aligned * aligned);
+    Lines lines;
+    for (unsigned bit = 9; bit < 21; bit++) {
+        // One of each bank.
+        for (unsigned other : {0, 1, 2, 16}) {
+            for (unsigned lane = 0; lane < 32; lane++) lines.of_lane[lane] = lane % 2 ? 1 << bit : other;
+            printf("banks: lines %u and %u:\n", other, 1 << bit);
+            one_load<<<1, 32>>>(from, lines, zeros);
+        }
+    }
+    for (unsigned apart : {33, 511, 513, 1025, 4095, 4097, 8193, 16385, 32769, 65535}) {
+        for (unsigned lane = 0; lane < 32; lane++) lines.of_lane[lane] = lane * apart;
+        printf("banks: 32 lines, %u apart:\n", apart);
+        one_load<<<1, 32>>>(from, lines, zeros);
+    }
+}
+
 int main() {
     cudaDeviceProp properties;
     CHECK(cudaGetDeviceProperties(&properties, 0));
@@ -241,5 +272,6 @@ int main() {
     slices(zeros, properties.multiProcessorCount);
     circles(reinterpret_cast<float*>(zeros), properties.multiProcessorCount);
     neighbours_of(zeros, properties.multiProcessorCount);
+    banks(reinterpret_cast<float*>(zeros));
     CHECK(cudaDeviceSynchronize());
 }

@@ -1107,7 +1107,7 @@ static void barriers(int sms) {
 }
 
 // ---- Returns: some warps' loads of so many lines wait for memory, then others load lines that the L1 has, one load after another of 32
-// wavefronts each: how long it takes from one of the former that has passed to the next, while the latter go on.
+// wavefronts each: how long it takes from one of the former to the next, while the latter go on.
 
 __global__ void passing_by(const float* zeros, const float* known, unsigned lines, unsigned hitters, unsigned rounds, unsigned* ends, float* out) {
     const unsigned in_flight = 4, waiters = 8, warps = 32;
@@ -1152,17 +1152,114 @@ static void returns(const char* zeros, unsigned hitters, unsigned lines, size_t 
     for (unsigned round = 0; round < rounds; round++) {
         auto first = host.begin() + round * each;
         std::sort(first, first + each);
-        // While all others are at work; loads of a warp that end after a later one of it seem to end at the same time.
-        for (unsigned i = 1; i < each && first[i] < 8000; i++) {
-            if (first[i] > first[i - 1] + 16) took.push_back(first[i] - first[i - 1]);
-        }
+        // While all others are at work. A warp waits for its loads in their order, so that some of it seem to end together.
+        auto last = std::lower_bound(first, first + each, 8000u);
+        if (last - first > 1) took.push_back((last[-1] - first[0]) / (last - first - 1));
     }
     std::sort(took.begin(), took.end());
-    printf("returns: %2u others, %2u lines: from one load that came back to the next, at 10, 25, 50, 75 and 90 %%:", hitters, lines);
-    for (int percent : {10, 25, 50, 75, 90}) printf(" %u", took.empty() ? 0 : took[percent * (took.size() - 1) / 100]);
-    printf(" cycles\n");
+    printf("returns: %2u others, %2u lines: cycles from one load that came back to the next, in 10, 50 and 90 %% of the rounds:", hitters, lines);
+    for (int percent : {10, 50, 90}) printf(" %u", took.empty() ? 0 : took[percent * (took.size() - 1) / 100]);
+    printf("\n");
     CHECK(cudaFree(ends));
     CHECK(cudaFree(out));
+}
+
+// ---- Streams: so many warps, each of the next part of the multiprocessor or all of one, load 32 lines that the L1 has, in 32 wavefronts
+// and with so many loads of each in flight: how long a load takes.
+
+template <int IN_FLIGHT> __global__ void loads_at_hand(const float* zeros, unsigned warps, unsigned apart, unsigned* cycles, float* out) {
+    const unsigned rounds = 64;
+    unsigned warp = threadIdx.x / 32, lane = threadIdx.x % 32, bits = 0;
+    const float* from[IN_FLIGHT];
+    for (unsigned k = 0; k < IN_FLIGHT; k++) bits |= load(from[k] = zeros + (k * 32 + lane) * 32);
+    __syncthreads();
+    if (warp % apart != 0 || warp / apart >= warps) return;
+    for (unsigned begin = cycles_now(); cycles_now() - begin < 4000 + bits;) {}
+    unsigned begin = cycles_now();
+    for (unsigned round = 0; round < rounds; round++) {
+        unsigned loaded[IN_FLIGHT];
+#pragma unroll
+        for (unsigned k = 0; k < IN_FLIGHT; k++) loaded[k] = load(from[k] + bits);
+#pragma unroll
+        for (unsigned value : loaded) bits |= value;
+    }
+    unsigned end = cycles_now() + bits;
+    if (lane == 0) cycles[warp / apart] = (end - begin) / (rounds * IN_FLIGHT);
+    if (bits != 0) *out = bits;
+}
+
+template <int IN_FLIGHT> static void streams(const char* zeros) {
+    for (unsigned apart : {1, 4}) {
+        printf("streams: %d in flight, cycles a load of so many warps of %s:", IN_FLIGHT, apart == 1 ? "several parts" : "one part");
+        for (unsigned warps : {1, 2, 3, 4, 8}) {
+            std::vector<unsigned> cycles(warps);
+            unsigned* on_gpu;
+            float* out;
+            CHECK(cudaMalloc(&on_gpu, warps * sizeof *on_gpu));
+            CHECK(cudaMalloc(&out, sizeof *out));
+            for (int launch = 0; launch < 2; launch++) {
+                loads_at_hand<IN_FLIGHT><<<1, 1024>>>(reinterpret_cast<const float*>(zeros), warps, apart, on_gpu, out);
+            }
+            CHECK(cudaMemcpy(cycles.data(), on_gpu, warps * sizeof *on_gpu, cudaMemcpyDeviceToHost));
+            std::sort(cycles.begin(), cycles.end());
+            printf(" %u: %u", warps, cycles[warps / 2]);
+            CHECK(cudaFree(on_gpu));
+            CHECK(cudaFree(out));
+        }
+        printf("\n");
+    }
+}
+
+// ---- Arrivals: warps of three parts of a multiprocessor make so many loads of 32 wavefronts at a time, and so many cycles later one of the
+// fourth makes one of a single wavefront, all of lines that the L1 has: how long that takes.
+
+__global__ void last_to_come(const float* zeros, unsigned warps, unsigned later, unsigned rounds, unsigned* cycles, float* out) {
+    const unsigned in_flight = 4;
+    unsigned warp = threadIdx.x / 32, lane = threadIdx.x % 32, bits = 0;
+    __shared__ unsigned when;
+    const float* from[in_flight];
+    for (unsigned k = 0; k < in_flight; k++) bits |= load(from[k] = zeros + (k * 32 + lane) * 32);
+    for (unsigned round = 0; round < rounds; round++) {
+        __syncthreads();
+        if (threadIdx.x == 0) when = cycles_now() + 4000 + bits;
+        __syncthreads();
+        unsigned begin = *(volatile unsigned*)&when;
+        while (int(cycles_now() - begin) < 0) {}
+        if (warp % 4 != 3 && warp / 4 * 3 + warp % 4 < warps) {
+            unsigned loaded[in_flight];
+#pragma unroll
+            for (unsigned k = 0; k < in_flight; k++) loaded[k] = load(from[k] + bits);
+#pragma unroll
+            for (unsigned value : loaded) bits |= value;
+        } else if (warp == 3) {
+            while (int(cycles_now() - begin) < int(later)) {}
+            unsigned since = cycles_now();
+            bits |= load(zeros + bits);
+            unsigned end = cycles_now() + bits;
+            if (lane == 0) cycles[round] = end - since;
+        }
+    }
+    if (bits != 0) *out = bits;
+}
+
+static void arrivals(const char* zeros, unsigned warps) {
+    const unsigned rounds = 65;
+    printf("arrivals: after %2u warps of other parts, so many cycles later:", warps);
+    for (unsigned later : {50, 100, 200, 400, 800}) {
+        std::vector<unsigned> cycles(rounds);
+        unsigned* on_gpu;
+        float* out;
+        CHECK(cudaMalloc(&on_gpu, rounds * sizeof *on_gpu));
+        CHECK(cudaMalloc(&out, sizeof *out));
+        last_to_come<<<1, 1024>>>(reinterpret_cast<const float*>(zeros), warps, later, rounds, on_gpu, out);
+        CHECK(cudaMemcpy(cycles.data(), on_gpu, rounds * sizeof *on_gpu, cudaMemcpyDeviceToHost));
+        // The first has cold code.
+        std::sort(cycles.begin() + 1, cycles.end());
+        printf(" %u: %u", later, cycles[1 + rounds / 2]);
+        CHECK(cudaFree(on_gpu));
+        CHECK(cudaFree(out));
+    }
+    printf("\n");
 }
 
 // ---- Held: loads of 31 lines each wait for one more, of the host, while two warps load more lines than a small L1 has room for. What is
@@ -1285,6 +1382,10 @@ int main() {
     for (unsigned hitters : {8, 16, 24}) {
         for (unsigned lines : {1, 4, 8, 16, 32}) returns(buffer, hitters, lines, launch++);
     }
+    streams<1>(buffer);
+    streams<2>(buffer);
+    streams<4>(buffer);
+    for (unsigned warps : {0, 3, 6, 12, 18}) arrivals(buffer, warps);
     for (Asked asked : {BY_ITSELF, BY_ANOTHER, BEFORE}) {
         for (unsigned loads : {1, 4, 6}) held(buffer, asked, loads);
     }
