@@ -3,8 +3,8 @@
 // which reads the L2 serves as one, how much of it there is for lines that all read, what of it stays dirty, what lines that lie
 // apart cost the memory, which warps and blocks go first, when the load/store unit turns to another, how long it looks lines up, what
 // reads of the L2 wait for, how long the memory takes, alone and among others, how many loads wait for it, when loads that came
-// back have their turn, which lines a load holds, when blocks begin, what a flush of the L2 costs the launch that follows, and what
-// conflicts and barriers cost.
+// back have their turn, and which of them first, what shares the data of the L1, in which order requests are served, which lines a
+// load holds, when blocks begin, what a flush of the L2 costs the launch that follows, and what conflicts and barriers cost.
 //
 //     nvcc -O3 -arch=native -o probes probes.cu && ./probes > probes.txt
 
@@ -1262,6 +1262,61 @@ static void arrivals(const char* zeros, unsigned warps) {
     printf("\n");
 }
 
+// ---- Leaders: warps that begin 60 cycles apart make four loads of the same 4 x 32 lines each, which the L2 has and the first of them asks
+// for, in 32 wavefronts: as which of all the first warp's loads are done, in the mean, and how long all take.
+
+__global__ void one_asks(const float* zeros, unsigned warps, unsigned rounds, unsigned* ends, float* out) {
+    const unsigned in_flight = 4;
+    unsigned warp = threadIdx.x / 32, lane = threadIdx.x % 32, bits = 0;
+    __shared__ unsigned when;
+    for (unsigned round = 0; round < rounds; round++) {
+        __syncthreads();
+        if (threadIdx.x == 0) when = cycles_now() + 4000 + bits;
+        __syncthreads();
+        unsigned begin = *(volatile unsigned*)&when;
+        while (int(cycles_now() - begin) < int(60 * warp)) {}
+        unsigned loaded[in_flight], end[in_flight];
+        const float* from = zeros + (size_t(round) * in_flight * 32 + lane) * 32 + warp % 8 + bits;
+#pragma unroll
+        for (unsigned k = 0; k < in_flight; k++) loaded[k] = load(from + k * 1024);
+#pragma unroll
+        for (unsigned k = 0; k < in_flight; k++) bits |= loaded[k], end[k] = cycles_now() + bits - begin;
+#pragma unroll
+        for (unsigned k = 0; k < in_flight; k++) {
+            if (lane == 0) ends[(round * warps + warp) * in_flight + k] = end[k];
+        }
+    }
+    if (bits != 0) *out = bits;
+}
+
+static void leaders(const char* zeros, unsigned warps) {
+    const unsigned rounds = 65, in_flight = 4, each = warps * in_flight;
+    unsigned* ends;
+    float* out;
+    CHECK(cudaMalloc(&ends, rounds * each * sizeof *ends));
+    CHECK(cudaMalloc(&out, sizeof *out));
+    auto from = reinterpret_cast<const float*>(zeros);
+    // All of the L2 has the lines after the first launch.
+    for (int launch = 0; launch < 3; launch++) one_asks<<<1, 32 * warps>>>(from, warps, rounds, ends, out);
+    std::vector<unsigned> host(rounds * each), spans;
+    CHECK(cudaMemcpy(host.data(), ends, host.size() * sizeof host[0], cudaMemcpyDeviceToHost));
+    double places[in_flight] = {};
+    // The first has cold code.
+    for (unsigned round = 1; round < rounds; round++) {
+        auto first = host.begin() + round * each;
+        for (unsigned k = 0; k < in_flight; k++) {
+            places[k] += std::count_if(first, first + each, [&](unsigned end) { return end < first[k]; }) + 1;
+        }
+        spans.push_back(*std::max_element(first, first + each) - *std::min_element(first, first + each));
+    }
+    std::sort(spans.begin(), spans.end());
+    printf("leaders: of %u warps' loads those of the first are done as number", warps);
+    for (double place : places) printf(" %.1f", place / (rounds - 1));
+    printf(" of %u, from the first to the last in %u cycles\n", each, spans[spans.size() / 2]);
+    CHECK(cudaFree(ends));
+    CHECK(cudaFree(out));
+}
+
 // ---- Held: loads of 31 lines each wait for one more, of the host, while two warps load more lines than a small L1 has room for. What is
 // left of the 31 when the first of the loads is done, by who asked for them, and whether the two warps had to wait until then.
 
@@ -1386,6 +1441,7 @@ int main() {
     streams<2>(buffer);
     streams<4>(buffer);
     for (unsigned warps : {0, 3, 6, 12, 18}) arrivals(buffer, warps);
+    for (unsigned warps : {2, 3, 4, 8}) leaders(buffer, warps);
     for (Asked asked : {BY_ITSELF, BY_ANOTHER, BEFORE}) {
         for (unsigned loads : {1, 4, 6}) held(buffer, asked, loads);
     }
