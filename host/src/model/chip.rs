@@ -207,9 +207,6 @@ pub(super) const LAUNCH: f64 = 6_000.0;
 pub(super) struct Constants {
     pub(super) latency_shared: f64,
     pub(super) latency_l1: f64,
-    /// Cycles that a load takes longer for each wavefront than those keep the data busy, unless it had to wait for lines: by the probe
-    /// `conflicts`.
-    pub(super) wavefront: f64,
     /// The share of the L2 that lines may take.
     pub(super) l2_share: f64,
     /// Beyond that of the L1.
@@ -287,7 +284,6 @@ impl Constants {
         Self {
             latency_shared: shared,
             latency_l1: l1,
-            wavefront: 1.0,
             l2_share: 0.97,
             latency_l2: l2 - l1,
             latency_dram: dram - l2 - 0.5 * late_share * late,

@@ -6,13 +6,15 @@
 //!
 //! What is known of the L1 comes from patterns counted on an H200. A request passes the tags as often as the fullest of
 //! their four banks has lines, and the data as often as the banks of shared memory would have it; where lines are missing,
-//! those of each pass through the tags pass the data by themselves, after those that are at hand. After a pass that finds a
-//! line missing the load/store unit turns to another part of the multiprocessor, and the load passes the data once all of
-//! its lines are there, the first that was looked up first, by turns with those that find theirs at once. Until then it holds
-//! their places, a quarter of which are each bank's, and others that find none wait; all wait once loads that do have passed
-//! the tags 1024 times. Five of seven lines stay while others come and go, once they were touched again. A load alone takes two cycles
-//! for each of its wavefronts, two loads share the data. Warps come to barriers two cycles apart, and those that skip a few accesses to
-//! shared memory between two of them take the load/store unit all the same, since ptxas makes predicates of such branches.
+//! those of each pass through the tags pass the data by themselves, after those that are at hand. The load/store unit serves
+//! requests in the order in which they come, but after a pass that finds a line missing up to two whose lines are at hand. A load
+//! passes the data once all of its lines are there, those that asked for lines and those that waited for what others had asked for by
+//! turns, and eleven wavefronts of them for ten of those that find theirs at once. Until then it holds its lines, each of which has one
+//! of the places of its bank, a quarter of all, and others that find none wait. If a line that is held has to go for another, those
+//! that ask for it until then find it all the same. All wait once loads that do have passed the tags 1024 times. Four of seven lines
+//! stay while others come and go, once they were touched again. A load takes two cycles for each of its wavefronts, and two loads share
+//! the data, of two warps if they find their lines at once. Warps come to barriers two cycles apart, and those that skip a few accesses
+//! to shared memory between two of them take the load/store unit all the same, since ptxas makes predicates of such branches.
 //!
 //! Blocks are launched on one multiprocessor after another, as far as they have room. Some sixteen in a row are a group, up to four
 //! of whose reads of the same sectors the L2 serves as one, if they come before it has sent them to the first. It has partitions: a

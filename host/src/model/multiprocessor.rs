@@ -4,7 +4,7 @@ use super::cache::{self, Cache};
 use super::chip::Constants;
 use super::memory::{Memory, sectors};
 use crate::sim::coalesce::LINE;
-use crate::sim::trace::{Line, TAG_BANKS, Traced, What, tag_bank};
+use crate::sim::trace::{Line, Lines, TAG_BANKS, Traced, What, tag_bank};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 
@@ -20,9 +20,19 @@ const QUEUE: usize = 16;
 /// Cycles of the load/store unit that a load takes at least, fitted to `constant` and `batched`.
 const LOAD: f64 = 1.15;
 
-/// Requests that the load/store unit has served and that wait for the data, beyond which it waits as well: by the probes `turns`, of
-/// which none would be too few, and `groups`, of which three would be too many.
-const SERVED: usize = 1;
+/// Requests that it serves in the order in which they came, of all parts: by the probe `arrivals`.
+const IN_ORDER: usize = 24;
+
+/// Those that have their turn after a pass through the tags that missed, if all their lines are at hand: by the probe `turns`.
+const AFTER_MISS: usize = 2;
+
+/// Requests that the load/store unit has served and that wait for the data, beyond which it waits as well: by the probe `streams`, in
+/// which a warp that comes later passes beside one that has three more loads to pass.
+const SERVED: usize = 2;
+
+/// Wavefronts of loads that came back for each of one at hand, while both wait for the data: fitted to `matrix_column_sums_warp`. By
+/// the probe `returns` it is 1.8 or more, beside loads of which each waits for the one before.
+const CAME_BACK: f64 = 1.1;
 
 /// Passes through the tags of loads that wait for lines, beyond which no load is looked up: by the probe `pending`.
 const PENDING: u32 = 1024;
@@ -34,6 +44,8 @@ type Waiting = Reverse<(u64, u64, usize, usize)>;
 pub(super) struct Part {
     pub(super) issue_free: f64,
     pub(super) queue: VecDeque<Queued>,
+    /// How many of these have come to the load/store unit.
+    entered: usize,
     /// Whether the first of them waits until other loads give back what they take up.
     pub(super) waits: bool,
     /// Warps that wait for an issue slot, and those that wait for one and for room in the queue.
@@ -47,12 +59,12 @@ impl Part {
     fn new() -> Self {
         let [waiting, throttled] = [(); 2].map(|()| BinaryHeap::new());
         let queue = VecDeque::with_capacity(QUEUE);
-        Self { issue_free: 0.0, queue, waits: false, waiting, throttled, looks: f64::INFINITY }
+        Self { issue_free: 0.0, queue, entered: 0, waits: false, waiting, throttled, looks: f64::INFINITY }
     }
 
     /// Whether the load/store unit can turn to it.
     pub(super) fn has_turn(&self) -> bool {
-        !self.queue.is_empty() && !self.waits
+        self.entered > 0 && !self.waits
     }
 
     fn is_full(&self) -> bool {
@@ -90,6 +102,8 @@ pub(super) struct Queued {
     /// Its place among the warp's requests.
     pub(super) place: usize,
     pub(super) load: Progress,
+    /// How many came to the load/store unit before it, once it has.
+    pub(super) order: u64,
 }
 
 /// What takes the data so many cycles. So many later what a warp waits for is there, if it is a load.
@@ -107,11 +121,11 @@ pub(super) struct Pending {
     /// How many loads that wait for lines were looked up before.
     order: u64,
     passes: u32,
-    places: Places,
+    /// Whether it asked for any of its lines itself.
+    asked: bool,
+    /// The lines that it waits for, as bits.
+    holds: u32,
 }
-
-/// Places of the L1, of each bank of the tags.
-pub(super) type Places = [usize; TAG_BANKS];
 
 /// How far a load has come whose lines are looked up.
 #[derive(Clone, Copy, Default)]
@@ -124,8 +138,10 @@ pub(super) struct Progress {
     /// When the last of those is.
     here: f64,
     passes: u32,
-    /// The places that it holds.
-    places: Places,
+    /// Whether it asked for any of them itself.
+    asked: bool,
+    /// The lines that it waits for, as bits.
+    holds: u32,
 }
 
 /// How a line of a load was found in the L1.
@@ -134,10 +150,8 @@ enum Found {
     Here,
     /// It is on its way, for another load.
     Coming,
-    /// Some of it was neither, and was asked for. If nothing of it was, it has taken a place.
-    Missing {
-        takes_place: bool,
-    },
+    /// Some of it was neither, and was asked for.
+    Missing,
 }
 
 /// What has become of a request.
@@ -157,19 +171,31 @@ pub(super) struct Multiprocessor {
     /// Those whose ways to the L2 are as long as its own.
     pair: usize,
     l1: Cache,
-    /// Places of each bank of the tags, those that loads hold, and how many of these are held by loads all lines of which were looked
-    /// up: if none is, nothing would give one back, and there is a place for every line.
+    /// Places of each bank of the tags, how many of these loads hold, and how many loads all of whose lines were looked up hold some: if
+    /// none does, nothing would give one back, and there is a place for every line.
     places: usize,
-    held: Places,
-    held_by_flying: usize,
+    held: [usize; TAG_BANKS],
+    holding: usize,
+    /// Lines that loads wait for and that had to go for others.
+    beyond: Vec<cache::Line>,
     /// The lines stored to last, and their sectors that are on their way to the L2.
     stored: VecDeque<(u64, u8)>,
     pub(super) parts: [Part; PARTS],
-    /// The part that the load/store unit turned to last, and when it turns to the next.
-    turned_to: usize,
+    /// Requests that have come to the load/store unit, how many of these wait, and the part of the last.
+    order: u64,
+    entered: usize,
+    entered_last: usize,
+    /// The part whose request has just missed, and how many of others have their turn before it goes on.
+    missed: Option<(usize, usize)>,
+    /// When it turns to the next.
     pub(super) turns: f64,
     pub(super) lsu_free: f64,
-    pub(super) data_free: f64,
+    /// When the data are free for one of two that pass them at a time, and the warp whose load has them until then if it did not come
+    /// back.
+    data: [(f64, Option<(usize, usize)>); 2],
+    /// Wavefronts of loads that came back that have passed since one at hand did, and whether the last of those had asked for lines.
+    came_back: f64,
+    asked: bool,
     /// Loads that had to wait for lines, and passes of those that do.
     waited: u64,
     pending: u32,
@@ -177,7 +203,6 @@ pub(super) struct Multiprocessor {
     /// were looked up.
     pub(super) served: VecDeque<Passing>,
     pub(super) returned: BTreeMap<u64, (Passing, Pending)>,
-    is_turn_of_returned: bool,
     /// When the next of them passes.
     pub(super) passes: f64,
     port_free: f64,
@@ -195,25 +220,30 @@ impl Multiprocessor {
     pub(super) fn new(number: usize, group: usize, l1_bytes: u64) -> Self {
         let l1 = Cache::of_l1(l1_bytes);
         let places = (l1_bytes / LINE) as usize / TAG_BANKS;
-        let [lsu_free, data_free, port_free, next_launch, issue_cycles, global_cycles, shared_cycles] = [0.0; 7];
+        let [lsu_free, port_free, next_launch, issue_cycles, global_cycles, shared_cycles] = [0.0; 6];
         Self {
             group,
             pair: number / 2,
             l1,
             places,
-            held: Places::default(),
-            held_by_flying: 0,
+            held: [0; TAG_BANKS],
+            holding: 0,
+            beyond: Vec::new(),
             stored: VecDeque::with_capacity(ON_THEIR_WAY),
             parts: std::array::from_fn(|_| Part::new()),
-            turned_to: 0,
+            order: 0,
+            entered: 0,
+            entered_last: 0,
+            missed: None,
             turns: f64::INFINITY,
             lsu_free,
-            data_free,
+            data: [(0.0, None); 2],
+            came_back: 0.0,
+            asked: false,
             waited: 0,
             pending: 0,
             served: VecDeque::new(),
             returned: BTreeMap::new(),
-            is_turn_of_returned: false,
             passes: f64::INFINITY,
             port_free,
             next_launch,
@@ -224,13 +254,55 @@ impl Multiprocessor {
         }
     }
 
-    /// The part that the load/store unit turns to: each in turn, of those that wait.
-    pub(super) fn next_part(&mut self) -> Option<usize> {
-        let next = (1..=PARTS).map(|further| (self.turned_to + further) % PARTS);
-        let waits = |part: &usize| self.parts[*part].has_turn();
-        let next = next.into_iter().find(waits)?;
-        self.turned_to = next;
+    /// The part that the load/store unit turns to: that whose first request came first. After a pass of it that missed a few others have
+    /// their turn, as long as all lines of the one that came next are at hand.
+    pub(super) fn next_part(&mut self, lines_of: impl Fn(&Queued) -> Lines) -> Option<usize> {
+        let missed = self.missed.take();
+        let waiting = || (0..PARTS).filter(|part| self.parts[*part].has_turn());
+        let came = |part: &usize| self.parts[*part].queue[0].order;
+        let first = waiting().min_by_key(came)?;
+        let next = waiting().filter(|part| *part != first).min_by_key(came);
+        let (Some((_, left)), Some(next)) = (missed.filter(|(part, _)| *part == first), next) else {
+            return Some(first);
+        };
+        let (lines, at) = (lines_of(&self.parts[next].queue[0]), self.lsu_free);
+        let is_here = |line: &Line| {
+            self.known(line.number).is_some_and(|known| sectors(line) & !known.valid == 0 && known.ready <= at)
+        };
+        if !lines.iter().all(is_here) {
+            return Some(first);
+        }
+        self.missed = (left > 1).then_some((first, left - 1));
         Some(next)
+    }
+
+    /// Adds a request to the queue of a part.
+    pub(super) fn add(&mut self, part: usize, request: Queued) {
+        self.parts[part].queue.push_back(request);
+        self.enter();
+    }
+
+    /// Removes the first request of a part.
+    pub(super) fn remove(&mut self, part: usize) {
+        self.parts[part].queue.pop_front();
+        self.parts[part].entered -= 1;
+        self.entered -= 1;
+        self.enter();
+    }
+
+    /// Has requests come to the load/store unit as long as it has room, of one part after another.
+    fn enter(&mut self) {
+        while self.entered < IN_ORDER {
+            let next = (1..=PARTS).map(|further| (self.entered_last + further) % PARTS);
+            let has_more = |part: &usize| self.parts[*part].queue.len() > self.parts[*part].entered;
+            let Some(part) = next.into_iter().find(has_more) else { return };
+            let Part { queue, entered, .. } = &mut self.parts[part];
+            self.order += 1;
+            queue[*entered].order = self.order;
+            *entered += 1;
+            self.entered += 1;
+            self.entered_last = part;
+        }
     }
 
     /// Reads constants, and says when they are here.
@@ -254,25 +326,69 @@ impl Multiprocessor {
         self.returned.insert(pending.order, (load, pending));
     }
 
-    /// Has the next of those that wait pass the data, which is free, and says when it has: by turns one that the load/store unit has
-    /// served and one that came back, which is the first after none waited.
-    pub(super) fn pass(&mut self, now: f64) -> Option<(Passing, f64)> {
-        let is_of_served = self.returned.is_empty() || !self.is_turn_of_returned && !self.served.is_empty();
-        self.is_turn_of_returned = is_of_served;
-        let next = if is_of_served {
-            self.served.pop_front()?
+    /// When there is room in the data for the next of those that wait, after `now`.
+    pub(super) fn next_pass(&self, now: f64) -> f64 {
+        let waits = !self.served.is_empty() || !self.returned.is_empty();
+        let free = self.data.iter().map(|(free, _)| *free).filter(|free| waits && *free > now);
+        free.fold(f64::INFINITY, f64::min)
+    }
+
+    /// Has the next of those that wait pass the data, if there is room, and says when it has. Loads at hand of one warp pass one after
+    /// another. Of loads that came back those that asked for lines and those that waited for what others had asked for pass by turns.
+    pub(super) fn pass(&mut self, now: f64, lines_of: impl Fn(&Passing) -> Lines) -> Option<(Passing, f64)> {
+        let place = self.data.iter().position(|(free, _)| *free <= now)?;
+        let (until, other) = self.data[1 - place];
+        let is_of_other = |load: &Passing| until > now && other == Some((load.slot, load.warp));
+        let served = self.served.iter().position(|load| !is_of_other(load));
+        let served =
+            served.filter(|served| self.returned.is_empty() || self.came_back >= CAME_BACK * self.served[*served].data);
+        let (next, warp) = if let Some(served) = served {
+            let next = self.served.remove(served)?;
+            self.came_back = (self.came_back - CAME_BACK * next.data).clamp(0.0, next.data);
+            let warp = (next.slot, next.warp);
+            (next, Some(warp))
         } else {
-            let (_, (next, Pending { passes, places, .. })) = self.returned.pop_first()?;
+            let by_turns = self.returned.iter().find(|(_, (_, pending))| pending.asked != self.asked);
+            let (&order, _) = by_turns.or(self.returned.first_key_value())?;
+            let (next, Pending { passes, asked, holds, .. }) = self.returned.remove(&order)?;
+            self.came_back += next.data;
+            self.asked = asked;
             self.pending -= passes;
-            for (held, places) in self.held.iter_mut().zip(places) {
-                *held -= places;
-                self.held_by_flying -= places;
-            }
+            self.give_back(&lines_of(&next), holds);
             self.parts.iter_mut().for_each(|part| part.waits = false);
-            next
+            (next, None)
         };
-        self.data_free = self.data_free.max(now) + next.data;
-        Some((next, self.data_free))
+        let passed = now + 2.0 * next.data;
+        self.data[place] = (passed, warp);
+        Some((next, passed))
+    }
+
+    /// Has a load hold those of its lines no longer.
+    fn give_back(&mut self, lines: &[Line], holds: u32) {
+        self.holding -= usize::from(holds != 0);
+        for (_, line) in lines.iter().enumerate().filter(|(i, _)| holds >> i & 1 == 1) {
+            if let Some(known) = self.known(line.number) {
+                known.held -= 1;
+                let is_last = known.held == 0;
+                self.held[tag_bank(line.number)] -= usize::from(is_last);
+            }
+        }
+        self.beyond.retain(|known| known.held > 0);
+    }
+
+    /// Touches a line. One that loads wait for and that has to go for it is known as long as they do.
+    fn touch(&mut self, number: u64) -> &mut cache::Line {
+        if let Some(i) = self.beyond.iter().position(|known| known.number == number) {
+            return &mut self.beyond[i];
+        }
+        let (known, gone) = self.l1.touch(number);
+        self.beyond.extend(gone.filter(|gone| gone.held > 0));
+        known
+    }
+
+    /// A line that is here or on its way.
+    fn known(&mut self, number: u64) -> Option<&mut cache::Line> {
+        self.beyond.iter_mut().find(|known| known.number == number).or_else(|| self.l1.peek(number))
     }
 
     /// Serves the first request of a part, which touches `lines`, as far as one turn goes. A store to lines that the warp has just
@@ -296,7 +412,8 @@ impl Multiprocessor {
                 self.shared_cycles += cycles;
                 self.lsu_free = now + cycles;
                 let is_load = request.what == What::SharedLoad;
-                let latency = constants.latency_shared + (cycles - 1.0) * constants.wavefront;
+                // The two cycles of a wavefront are in the latency.
+                let latency = constants.latency_shared - 2.0;
                 Some(Served::Passes { data: cycles, latency, is_load })
             }
             What::Load { past_l1 } => self.load(part, request, lines, past_l1, now, constants, memory),
@@ -312,7 +429,7 @@ impl Multiprocessor {
                 self.global_cycles += cycles;
                 // They are not waited for, nor do they wait for what comes back.
                 self.lsu_free = now + cycles;
-                self.data_free = self.data_free.max(now) + cycles;
+                self.data.iter_mut().for_each(|(free, _)| *free = free.max(now) + cycles);
                 Some(Served::Sent)
             }
             What::Wait | What::Constant => Some(Served::Sent),
@@ -341,19 +458,26 @@ impl Multiprocessor {
                 let of_bank = |i: &usize| tag_bank(lines[*i].number) == bank;
                 load.next[bank] = (load.next[bank]..lines.len()).find(of_bank).unwrap_or(lines.len());
                 let Some(line) = lines.get(load.next[bank]) else { continue };
-                let has_place = self.held[bank] < self.places || self.held_by_flying == 0;
+                let has_place = self.held[bank] < self.places || self.holding == 0;
                 let Some((ready, found)) = self.look_up(line, past_l1, has_place, at, constants, memory) else {
                     waits = true;
                     continue;
                 };
-                let takes = usize::from(found == Found::Missing { takes_place: true });
-                self.held[bank] += takes;
-                load.places[bank] += takes;
+                if !past_l1
+                    && found != Found::Here
+                    && let Some(known) = self.known(line.number)
+                {
+                    known.held += 1;
+                    let is_first = known.held == 1;
+                    self.held[bank] += usize::from(is_first);
+                    load.holds |= 1 << load.next[bank];
+                }
                 load.next[bank] += 1;
                 load.looked_up += 1;
                 load.here = load.here.max(ready);
                 load.coming += usize::from(found != Found::Here);
-                missing += u32::from(matches!(found, Found::Missing { .. }));
+                missing += u32::from(found == Found::Missing);
+                load.asked |= found == Found::Missing;
             }
             load.passes += u32::from(load.looked_up > before);
             // Once it has to wait, its earlier passes count as well.
@@ -367,11 +491,12 @@ impl Multiprocessor {
             at += f64::from(missing.max(1));
             if waits || load.coming > coming && others && load.looked_up < lines.len() {
                 self.lsu_free = at;
+                self.missed = Some((part, AFTER_MISS));
                 self.parts[part].queue[0].load = load;
                 return None;
             }
         }
-        let Progress { coming, here, passes, places, .. } = load;
+        let Progress { coming, here, passes, asked, holds, .. } = load;
         let (tags, more) = (f64::from(passes), f64::from(passes.saturating_sub(u32::from(request.tags))));
         let data = if 2 * coming < lines.len() {
             f64::from(request.wavefronts)
@@ -388,16 +513,17 @@ impl Multiprocessor {
         self.global_cycles += data.max(tags).max(LOAD);
         self.lsu_free = at.max(now + LOAD);
         Some(if coming > 0 {
-            self.held_by_flying += places.iter().sum::<usize>();
+            self.holding += usize::from(holds != 0);
             self.waited += 1;
             Served::Coming {
                 here: here.max(at),
                 data: data.max(LOAD),
-                pending: Pending { order: self.waited, passes, places },
+                pending: Pending { order: self.waited, passes, asked, holds },
             }
         } else {
             let data = data.max(tags).max(LOAD);
-            Served::Passes { data, latency: constants.latency_l1 + (data - 1.0) * constants.wavefront, is_load: true }
+            // One of the two cycles of a wavefront is in the latency: by the probe `conflicts`.
+            Served::Passes { data, latency: constants.latency_l1 - 1.0, is_load: true }
         })
     }
 
@@ -414,23 +540,23 @@ impl Multiprocessor {
         let wanted = sectors(line);
         if past_l1 {
             let arrives = self.read(line.number, wanted, at, constants, memory);
-            return Some((arrives, Found::Missing { takes_place: false }));
+            return Some((arrives, Found::Missing));
         }
-        let needs_none = |known: &mut cache::Line| known.ready > at || wanted & !known.valid == 0;
-        if !has_place && !self.l1.peek(line.number).is_some_and(needs_none) {
+        let needs_none = |known: &mut cache::Line| known.held > 0 || known.ready > at || wanted & !known.valid == 0;
+        if !has_place && !self.known(line.number).is_some_and(needs_none) {
             return None;
         }
-        let (known, _) = self.l1.touch(line.number);
+        let known = self.touch(line.number);
         let (lacks, ready) = (wanted & !known.valid, known.ready);
         if lacks == 0 {
             return Some((ready, if ready > at { Found::Coming } else { Found::Here }));
         }
         known.valid |= lacks;
         let arrives = self.read(line.number, lacks, at, constants, memory).max(ready);
-        if let Some(known) = self.l1.peek(line.number) {
+        if let Some(known) = self.known(line.number) {
             known.ready = arrives;
         }
-        Some((arrives, Found::Missing { takes_place: ready <= at }))
+        Some((arrives, Found::Missing))
     }
 
     /// Reads sectors of a line, and says when they are here.
@@ -455,7 +581,7 @@ impl Multiprocessor {
             };
             let alone = sectors(line) & !just & !*stored;
             *stored |= sectors(line);
-            self.l1.touch(line.number);
+            self.touch(line.number);
             memory.write(self.group, line, alone, self.send(start, alone, constants));
         }
     }
@@ -494,7 +620,8 @@ mod tests {
         let lines = [3, 4].map(|number| Line { number, bytes: [32; 4] });
         let mut passes = |lines: &[Line], at: f64| {
             let before = memory.traffic.l1_wavefronts;
-            sm.parts[0].queue = [Queued { slot: 0, warp: 0, place: 0, load: Progress::default() }].into();
+            sm.parts[0].queue.clear();
+            sm.add(0, Queued { slot: 0, warp: 0, place: 0, load: Progress::default(), order: 0 });
             assert!(sm.serve(0, request, lines, &[], at, &constants, &mut memory).is_some());
             memory.traffic.l1_wavefronts - before
         };
