@@ -1,4 +1,4 @@
-//! A multiprocessor, as a launch is replayed on it: its four parts, the load/store unit that turns to one after another, and its L1.
+//! A multiprocessor, as a launch is replayed on it: its four parts, the load/store unit that they share, and its L1.
 
 use super::cache::{self, Cache};
 use super::chip::Constants;
@@ -437,7 +437,7 @@ impl Multiprocessor {
     }
 
     /// Looks the lines of a load up. In each pass every bank of the tags takes the next of its lines, if that is here or there is a
-    /// place for it. After a pass that finds one missing it is another part's turn.
+    /// place for it. A pass that finds one missing ends the turn.
     fn load(
         &mut self,
         part: usize,
