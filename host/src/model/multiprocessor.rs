@@ -367,11 +367,10 @@ impl Multiprocessor {
     fn give_back(&mut self, lines: &[Line], holds: u32) {
         self.holding -= usize::from(holds != 0);
         for (_, line) in lines.iter().enumerate().filter(|(i, _)| holds >> i & 1 == 1) {
-            if let Some(known) = self.known(line.number) {
-                known.held -= 1;
-                let is_last = known.held == 0;
-                self.held[tag_bank(line.number)] -= usize::from(is_last);
-            }
+            let known = self.known(line.number).expect("a line that is held is known");
+            known.held -= 1;
+            let is_last = known.held == 0;
+            self.held[tag_bank(line.number)] -= usize::from(is_last);
         }
         self.beyond.retain(|known| known.held > 0);
     }
@@ -463,10 +462,8 @@ impl Multiprocessor {
                     waits = true;
                     continue;
                 };
-                if !past_l1
-                    && found != Found::Here
-                    && let Some(known) = self.known(line.number)
-                {
+                if !past_l1 && found != Found::Here {
+                    let known = self.known(line.number).expect("it was looked up");
                     known.held += 1;
                     let is_first = known.held == 1;
                     self.held[bank] += usize::from(is_first);

@@ -237,7 +237,8 @@ fn passes(addresses: &[u64; 32], mask: u32, width: u64) -> (Lines, u64, u64) {
 pub(crate) const TAG_BANKS: usize = 4;
 
 /// The bank of the L1's tags that a line belongs to: four, and each looks one line up at a time. Found by the passes that an H200 counts
-/// of loads of two lines whose numbers differ in few bits, and so as well of 100 loads of 32 lines at random in 64 GiB.
+/// of loads of lines whose numbers differ in few bits: those up to the 21st by `banks` of `counted.cu`, those above likewise, of which no
+/// count is kept.
 pub(crate) fn tag_bank(number: u64) -> usize {
     let parity = |mask: u64| (number & mask).count_ones() as usize & 1;
     parity(0x15EF_7AB5) | parity(0x1B55_AF6F) << 1
