@@ -517,13 +517,17 @@ static void pages(char* buffer, size_t bytes) {
 }
 
 // ---- Who goes on first: eight blocks of a multiprocessor whose loads find all 32 lines in the L1 and wait for the load/store unit
-// alone, each warp with so many of them in flight. Says how far the blocks have come, the oldest first, when that has made half.
+// alone, or have lines of their own, which the L2 has, each warp with so many of them in flight. Says how far the blocks have come, the
+// oldest first, when that has made half.
 
 constexpr unsigned PARTS = 32;
 
-template <int IN_FLIGHT> __global__ void loads(const float* zeros, unsigned rounds, long long* times, unsigned* sm, float* out) {
-    unsigned warp = (blockIdx.x * blockDim.x + threadIdx.x) / 32, lane = threadIdx.x % 32;
-    if (threadIdx.x == 0) asm volatile("mov.u32 %0, %%smid;" : "=r"(sm[blockIdx.x]));
+template <int IN_FLIGHT, bool AT_HAND> __global__ void loads(const float* zeros, unsigned rounds, long long* times, unsigned* sm, float* out) {
+    unsigned warp = (blockIdx.x * blockDim.x + threadIdx.x) / 32, lane = threadIdx.x % 32, number;
+    asm volatile("mov.u32 %0, %%smid;" : "=r"(number));
+    if (threadIdx.x == 0) sm[blockIdx.x] = number;
+    // The L2 is one multiprocessor's own.
+    if (!AT_HAND && number != 0) return;
     float sum = 0;
 #pragma unroll 1
     for (unsigned part = 0; part < PARTS; part++) {
@@ -531,7 +535,10 @@ template <int IN_FLIGHT> __global__ void loads(const float* zeros, unsigned roun
         for (unsigned round = 0; round < rounds / PARTS; round += IN_FLIGHT) {
             float loaded[IN_FLIGHT];
             // No address is known before all that was loaded is here.
-            for (int i = 0; i < IN_FLIGHT; i++) loaded[i] = zeros[lane * 32 + (round + i) % 8 * 4 + (sum != 0)];
+            for (int i = 0; i < IN_FLIGHT; i++) {
+                unsigned own = ((warp * rounds + part * (rounds / PARTS) + round + i) * 0x9E3779B1u >> 20) * 32;
+                loaded[i] = zeros[((AT_HAND ? 0 : own) + lane) * 32 + (round + i) % 8 * 4 + (sum != 0)];
+            }
             for (int i = 0; i < IN_FLIGHT; i++) sum += loaded[i];
         }
         if (lane == 0) times[PARTS * warp + part] = clock64();
@@ -539,7 +546,7 @@ template <int IN_FLIGHT> __global__ void loads(const float* zeros, unsigned roun
     if (sum != 0) *out = sum;
 }
 
-template <int IN_FLIGHT> static void queues(const char* zeros, unsigned sms) {
+template <int IN_FLIGHT, bool AT_HAND> static void queues(const char* zeros, unsigned sms) {
     const unsigned blocks = 8 * sms, of_a_block = 8 * PARTS;
     std::vector<long long> times(blocks * of_a_block);
     std::vector<unsigned> sm(blocks);
@@ -549,18 +556,22 @@ template <int IN_FLIGHT> static void queues(const char* zeros, unsigned sms) {
     CHECK(cudaMalloc(&times_on_gpu, times.size() * sizeof times[0]));
     CHECK(cudaMalloc(&sm_on_gpu, blocks * sizeof sm[0]));
     CHECK(cudaMalloc(&out, sizeof *out));
-    loads<IN_FLIGHT><<<blocks, 256>>>(reinterpret_cast<const float*>(zeros), 512, times_on_gpu, sm_on_gpu, out);
+    // All of the L2 has the lines after the first launch.
+    for (int launch = 0; launch < 2; launch++) {
+        loads<IN_FLIGHT, AT_HAND><<<blocks, 256>>>(reinterpret_cast<const float*>(zeros), 512, times_on_gpu, sm_on_gpu, out);
+    }
     CHECK(cudaMemcpy(times.data(), times_on_gpu, times.size() * sizeof times[0], cudaMemcpyDeviceToHost));
     CHECK(cudaMemcpy(sm.data(), sm_on_gpu, blocks * sizeof sm[0], cudaMemcpyDeviceToHost));
     auto passed = [&](unsigned block, long long at) {
         auto first = times.begin() + block * of_a_block;
         return std::count_if(first, first + of_a_block, [=](long long time) { return time <= at; });
     };
-    long long half = times[0];
-    while (passed(0, half) < of_a_block / 2) half += 100;
-    printf("queues: %d in flight, blocks have made %%:", IN_FLIGHT);
+    unsigned oldest = std::find(sm.begin(), sm.end(), 0) - sm.begin();
+    long long half = times[oldest * of_a_block];
+    while (passed(oldest, half) < of_a_block / 2) half += 100;
+    printf("queues: %d in flight of lines that the %s has, blocks have made %%:", IN_FLIGHT, AT_HAND ? "L1" : "L2");
     for (unsigned block = 0; block < blocks; block++) {
-        if (sm[block] == sm[0]) printf(" %.1f", 100.0 * passed(block, half) / of_a_block);
+        if (sm[block] == 0) printf(" %.1f", 100.0 * passed(block, half) / of_a_block);
     }
     printf("\n");
 }
@@ -1106,11 +1117,14 @@ static void barriers(int sms) {
     CHECK(cudaFree(out));
 }
 
-// ---- Returns: some warps' loads of so many lines wait for memory, then others load lines that the L1 has, one load after another of 32
-// wavefronts each: how long it takes from one of the former to the next, while the latter go on.
+// ---- Returns: loads of the same lines of the host, four of each of eight warps, come back at a time, while others load lines that the L1
+// has in 32 wavefronts each, so many of a warp in flight: how long it takes from one of the former to the next.
 
-__global__ void passing_by(const float* zeros, const float* known, unsigned lines, unsigned hitters, unsigned rounds, unsigned* ends, float* out) {
-    const unsigned in_flight = 4, waiters = 8, warps = 32;
+// Until then the others are at work.
+constexpr unsigned until = 12000;
+
+template <int IN_FLIGHT> __global__ void passing_by(const float* host, const float* known, unsigned lines, unsigned hitters, unsigned rounds, unsigned* ends, float* out) {
+    const unsigned each = 4, waiters = 8, warps = 32;
     unsigned warp = threadIdx.x / 32, lane = threadIdx.x % 32, bits = 0;
     for (unsigned round = 0; round < rounds; round++) {
         bool hits = warp >= warps - hitters;
@@ -1119,47 +1133,58 @@ __global__ void passing_by(const float* zeros, const float* known, unsigned line
         __syncthreads();
         unsigned begin = cycles_now();
         if (warp < waiters) {
-            unsigned loaded[in_flight], end[in_flight];
-            // The same lines for all, which nothing has loaded before.
-            const float* from = zeros + (size_t(round) * 32 + lane % lines) * 32 + bits;
+            unsigned loaded[each], end[each];
+            // Each another word: of loads from one address ptxas makes one.
+            const float* from = host + (size_t(round) * 32 + lane % lines) * 32 + bits;
 #pragma unroll
-            for (unsigned i = 0; i < in_flight; i++) loaded[i] = load(from);
+            for (unsigned i = 0; i < each; i++) loaded[i] = load(from + i);
 #pragma unroll
-            for (unsigned i = 0; i < in_flight; i++) bits |= loaded[i], end[i] = cycles_now() + bits - begin;
+            for (unsigned i = 0; i < each; i++) bits |= loaded[i], end[i] = cycles_now() + bits - begin;
 #pragma unroll
-            for (unsigned i = 0; i < in_flight; i++) {
-                if (lane == 0) ends[(round * waiters + warp) * in_flight + i] = end[i];
+            for (unsigned i = 0; i < each; i++) {
+                if (lane == 0) ends[(round * waiters + warp) * each + i] = end[i];
             }
         } else if (hits) {
-            while (cycles_now() - begin < 300 + bits) {}
-            while (cycles_now() - begin < 8000 + bits) bits |= load(known + lane * 32 + bits);
+            // The others have looked their lines up, which are not here yet.
+            while (cycles_now() - begin < 1300 + bits) {}
+            while (cycles_now() - begin < until + bits) {
+                unsigned loaded[IN_FLIGHT];
+#pragma unroll
+                for (unsigned i = 0; i < IN_FLIGHT; i++) loaded[i] = load(known + lane * 32 + i + bits);
+#pragma unroll
+                for (unsigned value : loaded) bits |= value;
+            }
         }
         __syncthreads();
     }
     if (bits != 0) *out = bits;
 }
 
-static void returns(const char* zeros, unsigned hitters, unsigned lines, size_t launch) {
+template <int IN_FLIGHT> static void returns(const char* zeros, unsigned hitters, unsigned lines) {
     const unsigned rounds = 64, each = 32;
+    size_t bytes = rounds * 32 * 128;
     unsigned* ends;
-    float* out;
+    float *host, *out;
+    CHECK(cudaHostAlloc(&host, bytes, cudaHostAllocMapped));
+    memset(host, 0, bytes);
     CHECK(cudaMalloc(&ends, rounds * each * sizeof *ends));
     CHECK(cudaMalloc(&out, sizeof *out));
-    auto from = reinterpret_cast<const float*>(zeros);
-    passing_by<<<1, 1024>>>(from + 32 * (1 << 20) + launch * rounds * 32 * 32, from, lines, hitters, rounds, ends, out);
-    std::vector<unsigned> host(rounds * each), took;
-    CHECK(cudaMemcpy(host.data(), ends, host.size() * sizeof host[0], cudaMemcpyDeviceToHost));
-    for (unsigned round = 0; round < rounds; round++) {
-        auto first = host.begin() + round * each;
+    passing_by<IN_FLIGHT><<<1, 1024>>>(host, reinterpret_cast<const float*>(zeros), lines, hitters, rounds, ends, out);
+    std::vector<unsigned> came(rounds * each), took;
+    CHECK(cudaMemcpy(came.data(), ends, came.size() * sizeof came[0], cudaMemcpyDeviceToHost));
+    // The first has cold code.
+    for (unsigned round = 1; round < rounds; round++) {
+        auto first = came.begin() + round * each;
         std::sort(first, first + each);
-        // While all others are at work. A warp waits for its loads in their order, so that some of it seem to end together.
-        auto last = std::lower_bound(first, first + each, 8000u);
-        if (last - first > 1) took.push_back((last[-1] - first[0]) / (last - first - 1));
+        // While all others are at work.
+        auto last = std::lower_bound(first, first + each, until);
+        for (auto next = first + 1; next < last; next++) took.push_back(next[0] - next[-1]);
     }
     std::sort(took.begin(), took.end());
-    printf("returns: %2u others, %2u lines: cycles from one load that came back to the next, in 10, 50 and 90 %% of the rounds:", hitters, lines);
-    for (int percent : {10, 50, 90}) printf(" %u", took.empty() ? 0 : took[percent * (took.size() - 1) / 100]);
+    printf("returns: %2u others with %d in flight, %2u lines: cycles from one load that came back to the next at 10, 25, 50, 75 and 90 %%:", hitters, IN_FLIGHT, lines);
+    for (int percent : {10, 25, 50, 75, 90}) printf(" %u", took.empty() ? 0 : took[percent * (took.size() - 1) / 100]);
     printf("\n");
+    CHECK(cudaFreeHost(host));
     CHECK(cudaFree(ends));
     CHECK(cudaFree(out));
 }
@@ -1416,9 +1441,12 @@ int main() {
     write_backs(buffer, sms);
     pages(buffer, bytes);
     order(buffer);
-    queues<1>(buffer, sms);
-    queues<2>(buffer, sms);
-    queues<4>(buffer, sms);
+    queues<1, true>(buffer, sms);
+    queues<2, true>(buffer, sms);
+    queues<4, true>(buffer, sms);
+    queues<1, false>(buffer, sms);
+    queues<2, false>(buffer, sms);
+    queues<4, false>(buffer, sms);
     for (unsigned lines : {1, 4, 8, 16, 32}) turns(buffer, lines, 4, 32);
     turns(buffer, 32, 4, 8);
     for (bool same : {false, true}) lookups(buffer, same);
@@ -1433,9 +1461,9 @@ int main() {
     pending(buffer, bytes, sms, 0, 1, 32, {64, 96, 112, 120, 124, 128, 132, 136, 144, 160});
     pending(buffer, bytes, sms, 3175, 33, 8, {64, 96, 112, 120, 124, 128, 132, 136, 144, 160});
     pending(buffer, bytes, sms, 0, 1, 16, {128, 192, 240, 248, 256, 264, 280, 320});
-    size_t launch = 0;
     for (unsigned hitters : {8, 16, 24}) {
-        for (unsigned lines : {1, 4, 8, 16, 32}) returns(buffer, hitters, lines, launch++);
+        for (unsigned lines : {1, 4, 8, 16, 32}) returns<1>(buffer, hitters, lines);
+        for (unsigned lines : {1, 4, 8, 16, 32}) returns<4>(buffer, hitters, lines);
     }
     streams<1>(buffer);
     streams<2>(buffer);

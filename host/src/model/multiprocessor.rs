@@ -30,8 +30,8 @@ const AFTER_MISS: usize = 2;
 /// which a warp that comes later passes beside one that has three more loads to pass.
 const SERVED: usize = 2;
 
-/// Wavefronts of loads that came back for each of one at hand, while both wait for the data: fitted to `matrix_column_sums_warp`. By
-/// the probe `returns` it is 1.8 or more, beside loads of which each waits for the one before.
+/// Wavefronts of loads that came back for each of one at hand, while both wait for the data: fitted to `matrix_column_sums_warp`. By the
+/// probe `returns` it is not wavefronts that take turns: of a load that came back four lines pass, then one or three loads at hand.
 const CAME_BACK: f64 = 1.1;
 
 /// Passes through the tags of loads that wait for lines, beyond which no load is looked up: by the probe `pending`.
