@@ -31,7 +31,7 @@ const AFTER_MISS: usize = 2;
 const SERVED: usize = 2;
 
 /// Wavefronts of loads that came back for each of one at hand, while both wait for the data: fitted to `matrix_column_sums_warp`. By the
-/// probe `returns` it is not wavefronts that take turns: of a load that came back four lines pass, then one or three loads at hand.
+/// probe `returns` it is not wavefronts that take turns, but presumably four lines of a load that came back and one or three at hand.
 const CAME_BACK: f64 = 1.1;
 
 /// Passes through the tags of loads that wait for lines, beyond which no load is looked up: by the probe `pending`.
