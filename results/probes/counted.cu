@@ -1,7 +1,7 @@
 // Loads for Nsight Compute to count, of what no description of a chip says and `predict` needs: how many lines can be on their way
 // to a multiprocessor, how long lines stay in its L1, how often it reads lines that several of its warps load, which slices of the L2
-// and channels of the memory lines belong to, which lines stay in the L2, which multiprocessors' reads are one to it, and which banks of
-// the L1's tags lines belong to. Nothing is timed.
+// and channels of the memory lines belong to, which lines stay in the L2, which multiprocessors' reads are one to it, which banks of
+// the L1's tags lines belong to, and how often loads pass these that come together. Nothing is timed.
 //
 //     nvcc -O3 -arch=native -o counted counted.cu, and ncu as in ../README.md
 
@@ -259,6 +259,51 @@ static void banks(float* zeros) {
     }
 }
 
+// ---- Loads that come together: so many warps of a block load from 32 lines each, at once or so many cycles after one another, and again
+// once all are back. The L2 has the lines. They are any, or any of which each bank of the tags has eight, or 32 in a row: one for each
+// lane in turn, or for every thirteenth.
+
+enum Kind { ANY, EIGHT_A_BANK, IN_A_ROW, EVERY_THIRTEENTH };
+
+__device__ unsigned bank_of(unsigned line) { return __popc(line & 0x15EF7AB5) & 1 | (__popc(line & 0x1B55AF6F) & 1) << 1; }
+
+__global__ void bursts(const float* zeros, unsigned lines, Kind kind, unsigned warps, unsigned apart, unsigned rounds, float* to) {
+    const unsigned warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+    float sum = 0;
+    for (unsigned round = 0; round < rounds; round++) {
+        const unsigned long long load = (round << 5 | warp) << 5;
+        const unsigned turn = kind == EVERY_THIRTEENTH ? lane * 13 % 32 : lane;
+        unsigned line = (kind >= IN_A_ROW ? scramble(load) * 32 + turn : scramble(load + lane)) % lines;
+        if (kind == EIGHT_A_BANK) {
+            for (unsigned long long other = 1; bank_of(line) != lane % 4; other++) line = scramble(other << 32 | load + lane) % lines;
+        }
+        __syncthreads();
+        if (warp < warps) {
+            const unsigned begin = clock();
+            while (unsigned(clock()) - begin < apart * warp) {}
+            sum += zeros[32 * size_t(line) + (sum != 0)];
+        }
+    }
+    if (sum != 0) *to = sum;
+}
+
+static void together(float* zeros) {
+    auto load = [&](int shared_percent, Kind kind, unsigned warps, unsigned apart, unsigned rounds) {
+        const char* kinds[] = {"any lines", "eight lines a bank", "lines in a row", "lines in a row, mixed"};
+        CHECK(cudaFuncSetAttribute(bursts, cudaFuncAttributePreferredSharedMemoryCarveout, shared_percent));
+        printf("bursts: %d %% shared, %u warps %u cycles apart, %u loads of %s:\n", shared_percent, warps, apart, rounds, kinds[kind]);
+        bursts<<<1, 1024>>>(zeros, 1 << 16, kind, warps, apart, rounds, zeros);
+    };
+    for (int shared_percent : {0, 7, 14, 28, 58, 100}) {
+        for (Kind kind : {ANY, EIGHT_A_BANK, IN_A_ROW, EVERY_THIRTEENTH}) {
+            for (unsigned warps : {1, 2, 3, 4, 8, 16, 32}) load(shared_percent, kind, warps, 0, 256);
+        }
+    }
+    for (unsigned rounds : {4, 6, 7, 8, 10, 16}) load(14, ANY, 8, 0, rounds);
+    for (unsigned apart : {10, 20, 30, 40, 60}) load(14, ANY, 8, apart, 256);
+    for (unsigned apart : {2, 4, 6, 8, 10}) load(58, ANY, 2, apart, 256);
+}
+
 int main() {
     cudaDeviceProp properties;
     CHECK(cudaGetDeviceProperties(&properties, 0));
@@ -273,5 +318,6 @@ int main() {
     circles(reinterpret_cast<float*>(zeros), properties.multiProcessorCount);
     neighbours_of(zeros, properties.multiProcessorCount);
     banks(reinterpret_cast<float*>(zeros));
+    together(reinterpret_cast<float*>(zeros));
     CHECK(cudaDeviceSynchronize());
 }

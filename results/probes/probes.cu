@@ -1,10 +1,10 @@
-// What the descriptions of chips leave open and `predict` needs: how fast blocks are launched, and where, what stores and atomics
-// cost the L2, how latencies differ from place to place, how often a load passes an L1 that has its data, which lines stay there,
-// which reads the L2 serves as one, how much of it there is for lines that all read, what of it stays dirty, what lines that lie
-// apart cost the memory, which warps and blocks go first, when the load/store unit turns to another, how long it looks lines up, what
-// reads of the L2 wait for, how long the memory takes, alone and among others, how many loads wait for it, when loads that came
-// back have their turn, and which of them first, what shares the data of the L1, in which order requests are served, which lines a
-// load holds, when blocks begin, what a flush of the L2 costs the launch that follows, and what conflicts and barriers cost.
+// What the descriptions of chips leave open and `predict` needs: how fast blocks are launched, and where, which multiprocessors run more of
+// them, what stores and atomics cost the L2, how latencies differ from place to place, how often a load passes an L1 that has its data,
+// which lines stay there, which reads the L2 serves as one, how much of it there is for lines that all read, what of it stays dirty, what
+// lines that lie apart cost the memory, which warps and blocks go first, when the load/store unit turns to another, how long it looks lines
+// up, what reads of the L2 wait for, how long the memory takes, alone and among others, how many loads wait for it, when loads that came
+// back have their turn, and which of them first, what shares the data of the L1, in which order requests are served, which lines a load
+// holds, when blocks begin, what a flush of the L2 costs the launch that follows, and what conflicts and barriers cost.
 //
 //     nvcc -O3 -arch=native -o probes probes.cu && ./probes > probes.txt
 
@@ -128,6 +128,30 @@ static void rounds(int sms) {
                "on another of the group for %.1f %%\n",
                longest, 100.0 * same / count, 100.0 * neighbour / count, 100.0 * group / count);
     }
+}
+
+// ---- Shares: blocks of 256 threads, each of which reads a sector of a line at random, or the next 16 bytes, of as many KiB as there
+// are. How many of these blocks a multiprocessor ran, for one in the mean, by its number.
+
+template <bool AT_RANDOM> __global__ void reads_of_all(const char* zeros, size_t bytes, unsigned* blocks) {
+    const size_t thread = blockIdx.x * size_t(blockDim.x) + threadIdx.x;
+    const size_t at = AT_RANDOM ? mixed(unsigned(thread)) * size_t(128) : thread * 16;
+    const int4 value = *reinterpret_cast<const int4*>(zeros + at % bytes);
+    if ((value.x | value.y | value.z | value.w) != 0 || threadIdx.x == 0) atomicAdd(blocks + 32 * this_multiprocessor(), 1u);
+}
+
+template <bool AT_RANDOM> static void shares(const char* zeros, size_t kib, int sms) {
+    const unsigned blocks = 1 << 18;
+    unsigned* on_gpu;
+    std::vector<unsigned> counted(32 * sms);
+    CHECK(cudaMalloc(&on_gpu, counted.size() * sizeof *on_gpu));
+    CHECK(cudaMemset(on_gpu, 0, counted.size() * sizeof *on_gpu));
+    reads_of_all<AT_RANDOM><<<blocks, 256>>>(zeros, kib << 10, on_gpu);
+    CHECK(cudaMemcpy(counted.data(), on_gpu, counted.size() * sizeof *on_gpu, cudaMemcpyDeviceToHost));
+    CHECK(cudaFree(on_gpu));
+    printf("shares: of blocks that read %s of %zu KiB each multiprocessor ran", AT_RANDOM ? "at random" : "in a row", kib);
+    for (int i = 0; i < sms; i++) printf(" %.2f", double(counted[32 * i]) * sms / blocks);
+    printf("\n");
 }
 
 // ---- Ways: one multiprocessor after another loads lines, one at a time, that only memory has, or its side of the L2 has. How long it
@@ -1424,6 +1448,8 @@ int main() {
     CHECK(cudaMemset(buffer, 0, bytes));
     launches();
     rounds(sms);
+    for (size_t kib : {1 << 20, 8 << 10, 128}) shares<true>(buffer, kib, sms);
+    shares<false>(buffer, 1 << 20, sms);
     for (bool from_memory : {false, true}) ways(buffer, bytes, sms, from_memory);
     for (size_t stride : {4, 16, 32, 64, 128}) stores_of<1>(buffer, bytes, stride, sms);
     stores_of<4>(buffer, bytes, 16, sms);
