@@ -259,9 +259,9 @@ static void banks(float* zeros) {
     }
 }
 
-// ---- Loads that come together: so many warps of a block load from 32 lines each, at once or so many cycles after one another, and again
-// once all are back. The L2 has the lines. They are any, or any of which each bank of the tags has eight, or 32 in a row: one for each
-// lane in turn, or for every thirteenth.
+// ---- Loads that come together: after a barrier so many warps of a block load from 32 lines each, once the lines that they loaded before
+// are here, all together or some cycles after one another. The L2 has the lines. They are any, or any of which each bank of the tags has
+// eight, or 32 in a row: one for each lane in turn, or for every thirteenth.
 
 enum Kind { ANY, EIGHT_A_BANK, IN_A_ROW, EVERY_THIRTEENTH };
 

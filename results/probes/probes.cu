@@ -131,7 +131,7 @@ static void rounds(int sms) {
 }
 
 // ---- Shares: blocks of 256 threads, each of which reads a sector of a line at random, or the next 16 bytes, of as many KiB as there
-// are. How many of these blocks a multiprocessor ran, for one in the mean, by its number.
+// are. How many of these blocks each multiprocessor ran, as a multiple of the mean, in the order of their numbers.
 
 template <bool AT_RANDOM> __global__ void reads_of_all(const char* zeros, size_t bytes, unsigned* blocks) {
     const size_t thread = blockIdx.x * size_t(blockDim.x) + threadIdx.x;
