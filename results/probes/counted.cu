@@ -1,7 +1,8 @@
 // Loads for Nsight Compute to count, of what no description of a chip says and `predict` needs: how many lines can be on their way
 // to a multiprocessor, how long lines stay in its L1, how often it reads lines that several of its warps load, which slices of the L2
 // and channels of the memory lines belong to, which lines stay in the L2, which multiprocessors' reads are one to it, which banks of
-// the L1's tags lines belong to, and how often loads pass these that come together. Nothing is timed.
+// the L1's tags lines belong to, how often loads pass these that come together, and what is read for lines that had to go while they
+// were on their way. Nothing is timed.
 //
 //     nvcc -O3 -arch=native -o counted counted.cu, and ncu as in ../README.md
 
@@ -259,49 +260,101 @@ static void banks(float* zeros) {
     }
 }
 
-// ---- Loads that come together: after a barrier so many warps of a block load from 32 lines each, once the lines that they loaded before
+// ---- Loads that come together: after a barrier so many warps of a block load from 32 lines each, once all lines that they loaded before
 // are here, all together or some cycles after one another. The L2 has the lines. They are any, or any of which each bank of the tags has
-// eight, or 32 in a row: one for each lane in turn, or for every thirteenth.
+// eight, or 32 in a row: one for each lane in turn, or for every thirteenth; or any of a quarter of the sets.
 
-enum Kind { ANY, EIGHT_A_BANK, IN_A_ROW, EVERY_THIRTEENTH };
+enum Kind { ANY, EIGHT_A_BANK, IN_A_ROW, EVERY_THIRTEENTH, A_QUARTER, EIGHT_A_BANK_OF_A_QUARTER };
 
-__device__ unsigned bank_of(unsigned line) { return __popc(line & 0x15EF7AB5) & 1 | (__popc(line & 0x1B55AF6F) & 1) << 1; }
+__device__ unsigned parity(unsigned bits) { return __popc(bits) & 1; }
+
+__device__ unsigned bank_of(unsigned line) { return parity(line & 0x15EF7AB5) | parity(line & 0x1B55AF6F) << 1; }
+
+// Whether it belongs to the first of four quarters of the sets of its bank.
+__device__ bool is_of_quarter(unsigned line) { return !parity(line & 0x0F3F8804) && !parity(line & 0x1E2DB408); }
 
 __global__ void bursts(const float* zeros, unsigned lines, Kind kind, unsigned warps, unsigned apart, unsigned rounds, float* to) {
     const unsigned warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-    float sum = 0;
+    const bool even = kind == EIGHT_A_BANK || kind == EIGHT_A_BANK_OF_A_QUARTER, quarter = kind >= A_QUARTER;
+    bool found = false;
     for (unsigned round = 0; round < rounds; round++) {
         const unsigned long long load = (round << 5 | warp) << 5;
         const unsigned turn = kind == EVERY_THIRTEENTH ? lane * 13 % 32 : lane;
-        unsigned line = (kind >= IN_A_ROW ? scramble(load) * 32 + turn : scramble(load + lane)) % lines;
-        if (kind == EIGHT_A_BANK) {
-            for (unsigned long long other = 1; bank_of(line) != lane % 4; other++) line = scramble(other << 32 | load + lane) % lines;
+        const bool row = kind == IN_A_ROW || kind == EVERY_THIRTEENTH;
+        unsigned line = (row ? scramble(load) * 32 + turn : scramble(load + lane)) % lines;
+        for (unsigned long long other = 1; even && bank_of(line) != lane % 4 || quarter && !is_of_quarter(line); other++) {
+            line = scramble(other << 32 | load + lane) % lines;
         }
+        const float* from = zeros + 32 * size_t(line) + found;
         __syncthreads();
         if (warp < warps) {
-            const unsigned begin = clock();
-            while (unsigned(clock()) - begin < apart * warp) {}
-            sum += zeros[32 * size_t(line) + (sum != 0)];
+            unsigned begin, now;
+            asm volatile("mov.u32 %0, %%clock;" : "=r"(begin) :: "memory");
+            do asm volatile("mov.u32 %0, %%clock;" : "=r"(now) :: "memory");
+            while (now - begin < apart * warp);
+            float value;
+            asm volatile("ld.global.ca.f32 %0, [%1];" : "=f"(value) : "l"(from) : "memory");
+            // Waits for all of them.
+            found = __any_sync(~0u, value != 0);
+        }
+    }
+    if (found) *to = 1;
+}
+
+static void together(float* zeros) {
+    auto load = [&](int shared_percent, Kind kind, unsigned warps, unsigned apart, unsigned rounds) {
+        const char* kinds[] = {"any lines", "eight lines a bank", "lines in a row", "lines in a row, mixed",
+                               "any lines of a quarter of the sets", "eight lines a bank of a quarter of the sets"};
+        CHECK(cudaFuncSetAttribute(bursts, cudaFuncAttributePreferredSharedMemoryCarveout, shared_percent));
+        printf("bursts: %d %% shared, %u warps %u cycles apart, %u loads of %s:\n", shared_percent, warps, apart, rounds, kinds[kind]);
+        bursts<<<1, 1024>>>(zeros, 1 << 18, kind, warps, apart, rounds, zeros);
+    };
+    for (int shared_percent : {0, 7, 14, 28, 58, 100}) {
+        for (Kind kind : {ANY, EIGHT_A_BANK, IN_A_ROW, EVERY_THIRTEENTH, A_QUARTER, EIGHT_A_BANK_OF_A_QUARTER}) {
+            for (unsigned warps : {1, 2, 3, 4, 8, 16, 32}) load(shared_percent, kind, warps, 0, 256);
+        }
+    }
+    for (unsigned rounds : {4, 6, 7, 8, 10, 16}) load(14, ANY, 8, 0, rounds);
+    for (int shared_percent : {14, 58}) {
+        for (unsigned apart : {8, 16, 24, 32, 40, 48, 64}) load(shared_percent, EIGHT_A_BANK, 8, apart, 256);
+    }
+    for (unsigned apart : {4, 8, 16, 24, 32, 40, 48, 64}) load(58, ANY, 2, apart, 256);
+}
+
+// ---- Lines lost on their way: of eight lines of a set of the L1, which one load asks for, four have to go for the others. A second load,
+// at once, is of these four or of the others. All of it so many times; from the second time on the L2 has the lines.
+
+__global__ void lost(const char* lines, const unsigned* of_a_set, bool gone, unsigned times, int* to) {
+    const unsigned own = of_a_set[threadIdx.x % 8], again = of_a_set[threadIdx.x % 4 + (gone ? 0 : 4)];
+    int sum = 0;
+    for (unsigned time = 0; time < times; time++) {
+        for (unsigned round = 0; round < 4096; round++) {
+            const unsigned base = scramble(round) % (1 << 21);
+            const char* from = lines + (sum != 0);
+            int first, second;
+            asm volatile("ld.global.ca.s8 %0, [%1];" : "=r"(first) : "l"(from + size_t(128) * (base ^ own)) : "memory");
+            asm volatile("ld.global.ca.s8 %0, [%1];" : "=r"(second) : "l"(from + size_t(128) * (base ^ again)) : "memory");
+            sum += first + second;
         }
     }
     if (sum != 0) *to = sum;
 }
 
-static void together(float* zeros) {
-    auto load = [&](int shared_percent, Kind kind, unsigned warps, unsigned apart, unsigned rounds) {
-        const char* kinds[] = {"any lines", "eight lines a bank", "lines in a row", "lines in a row, mixed"};
-        CHECK(cudaFuncSetAttribute(bursts, cudaFuncAttributePreferredSharedMemoryCarveout, shared_percent));
-        printf("bursts: %d %% shared, %u warps %u cycles apart, %u loads of %s:\n", shared_percent, warps, apart, rounds, kinds[kind]);
-        bursts<<<1, 1024>>>(zeros, 1 << 16, kind, warps, apart, rounds, zeros);
-    };
-    for (int shared_percent : {0, 7, 14, 28, 58, 100}) {
-        for (Kind kind : {ANY, EIGHT_A_BANK, IN_A_ROW, EVERY_THIRTEENTH}) {
-            for (unsigned warps : {1, 2, 3, 4, 8, 16, 32}) load(shared_percent, kind, warps, 0, 256);
-        }
+static void losing(char* zeros) {
+    // Differences of a line's number that leave its set the same.
+    const unsigned same[] = {625, 1051, 2422};
+    unsigned* of_a_set;
+    CHECK(cudaMallocManaged(&of_a_set, 8 * sizeof *of_a_set));
+    for (unsigned i = 0; i < 8; i++) of_a_set[i] = (i & 1 ? same[0] : 0) ^ (i & 2 ? same[1] : 0) ^ (i & 4 ? same[2] : 0);
+    // Where the lowest 21 bits of a line's number are zero.
+    const size_t to = size_t(1) << 28;
+    auto aligned = reinterpret_cast<char*>((reinterpret_cast<size_t>(zeros) + to - 1) / to * to);
+    CHECK(cudaFuncSetAttribute(lost, cudaFuncAttributePreferredSharedMemoryCarveout, 14));
+    for (bool gone : {false, true}) {
+        for (unsigned times : {1, 2, 3}) lost<<<1, 32>>>(aligned, of_a_set, gone, times, reinterpret_cast<int*>(zeros));
     }
-    for (unsigned rounds : {4, 6, 7, 8, 10, 16}) load(14, ANY, 8, 0, rounds);
-    for (unsigned apart : {10, 20, 30, 40, 60}) load(14, ANY, 8, apart, 256);
-    for (unsigned apart : {2, 4, 6, 8, 10}) load(58, ANY, 2, apart, 256);
+    CHECK(cudaDeviceSynchronize());
+    CHECK(cudaFree(of_a_set));
 }
 
 int main() {
@@ -319,5 +372,6 @@ int main() {
     neighbours_of(zeros, properties.multiProcessorCount);
     banks(reinterpret_cast<float*>(zeros));
     together(reinterpret_cast<float*>(zeros));
+    losing(zeros);
     CHECK(cudaDeviceSynchronize());
 }

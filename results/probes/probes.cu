@@ -4,7 +4,8 @@
 // lines that lie apart cost the memory, which warps and blocks go first, when the load/store unit turns to another, how long it looks lines
 // up, what reads of the L2 wait for, how long the memory takes, alone and among others, how many loads wait for it, when loads that came
 // back have their turn, and which of them first, what shares the data of the L1, in which order requests are served, which lines a load
-// holds, when blocks begin, what a flush of the L2 costs the launch that follows, and what conflicts and barriers cost.
+// holds, when blocks begin, what a flush of the L2 costs the launch that follows, what conflicts and barriers cost, which set of the L1 a
+// line belongs to, which of its lines goes for another, and how long loads wait for stores that the L2 has not taken.
 //
 //     nvcc -O3 -arch=native -o probes probes.cu && ./probes > probes.txt
 
@@ -1437,6 +1438,323 @@ static void held(const char* zeros, Asked asked, unsigned loads) {
     CHECK(cudaFree(out));
 }
 
+// ---- Sets of the L1: a warp touches lines one after another, all lanes the same, in an L1 that was empty when the launch began, and says
+// of each load whether the line was there. Each multiprocessor has a block, which touches lines of its own.
+
+enum Touch { ONCE, TWICE, STORE };
+
+// The number of a line, one of its sectors, and how it is touched: loaded once, or twice at a time, or stored to, in part.
+static unsigned touch(unsigned number, unsigned sector, Touch how) { return number | sector << 21 | how << 24; }
+
+const unsigned TOUCHES = 256;
+
+__global__ void touches(char* lines, const unsigned* numbers, unsigned count, unsigned* was_here) {
+    __shared__ unsigned number[TOUCHES], took[TOUCHES];
+    for (unsigned i = threadIdx.x; i < count; i += 32) number[i] = __ldcg(numbers + size_t(blockIdx.x) * count + i);
+    __syncwarp();
+    bool found = false;
+    for (unsigned i = 0; i < count; i++) {
+        char* from = lines + size_t(128) * (number[i] % (1 << 21)) + 32 * (number[i] >> 21 & 3) + found;
+        const unsigned how = number[i] >> 24;
+        unsigned before, after, value, again = 0;
+        asm volatile("mov.u32 %0, %%clock;" : "=r"(before) :: "memory");
+        if (how == STORE) {
+            if (threadIdx.x == 0) asm volatile("st.global.u8 [%0], %1;" :: "l"(from), "r"(0) : "memory");
+            __syncwarp();
+            do asm volatile("mov.u32 %0, %%clock;" : "=r"(after) :: "memory");
+            while (after - before < 3000);
+        } else {
+            asm volatile("ld.global.ca.u8 %0, [%1];" : "=r"(value) : "l"(from) : "memory");
+            if (how == TWICE) asm volatile("ld.global.ca.u8 %0, [%1];" : "=r"(again) : "l"(from + 1) : "memory");
+            found = __any_sync(~0u, value + again != 0);
+            asm volatile("mov.u32 %0, %%clock;" : "=r"(after) :: "memory");
+        }
+        took[i] = after - before + found;
+    }
+    __syncwarp();
+    for (unsigned i = threadIdx.x; i < count; i += 32) was_here[size_t(blockIdx.x) * count + i] = took[i] < 170;
+}
+
+static std::vector<unsigned> here(char* lines, const std::vector<unsigned>& numbers, unsigned count, int sms) {
+    unsigned *from, *to;
+    size_t bytes = numbers.size() * sizeof(unsigned);
+    CHECK(cudaMalloc(&from, bytes));
+    CHECK(cudaMalloc(&to, bytes));
+    CHECK(cudaMemcpy(from, numbers.data(), bytes, cudaMemcpyHostToDevice));
+    // The L1 has 224 KiB.
+    CHECK(cudaFuncSetAttribute(touches, cudaFuncAttributePreferredSharedMemoryCarveout, 14));
+    for (size_t first = 0; first < numbers.size(); first += size_t(sms) * count) {
+        size_t blocks = std::min(size_t(sms), (numbers.size() - first) / count);
+        touches<<<blocks, 32>>>(lines, from + first, count, to + first);
+    }
+    std::vector<unsigned> was_here(numbers.size());
+    CHECK(cudaMemcpy(was_here.data(), to, bytes, cudaMemcpyDeviceToHost));
+    CHECK(cudaFree(from));
+    CHECK(cudaFree(to));
+    return was_here;
+}
+
+// Bits of a line's number of which each set has an even or an odd number, one bit of the set for each.
+static const unsigned OF_A_SET[] = {0x1D24F601, 0x04610C02, 0x0F3F8804, 0x1E2DB408, 0x0F92AE10, 0x1AB96A20, 0x1691DA40, 0x12DFC080, 0x1F2AD900};
+
+// A line that differs from that of number 0 in this bit, the ninth or higher, and in some of those below, and belongs to its set.
+static unsigned same_set(unsigned bit) {
+    unsigned number = 1u << bit;
+    for (unsigned low = 0; low < 9; low++) number |= (OF_A_SET[low] >> bit & 1) << low;
+    return number;
+}
+
+// Where the lowest 21 bits of a line's number are zero.
+static char* aligned(char* lines) {
+    const size_t to = size_t(1) << 28;
+    return reinterpret_cast<char*>((reinterpret_cast<size_t>(lines) + to - 1) / to * to);
+}
+
+// Of lines that differ in one bit of their numbers above the eighth: whether the first is still there after three others of its set, after
+// four, and after four of each set that differs in one bit from it.
+static void sets(char* lines, int sms) {
+    for (unsigned bit = 9; bit < 21; bit++) {
+        const unsigned own = same_set(bit), one = same_set(bit < 11 ? 11 : 9), other = same_set(bit < 11 ? 12 : 10);
+        const unsigned four[] = {own, own ^ one, own ^ other, own ^ one ^ other};
+        std::vector<unsigned> numbers;
+        auto add = [&](unsigned count, unsigned differs) {
+            numbers.push_back(0);
+            for (unsigned i = 0; i < 4; i++) numbers.push_back(i < count ? four[i] ^ differs : 0);
+            numbers.push_back(0);
+        };
+        add(3, 0);
+        add(4, 0);
+        for (unsigned low = 0; low < 9; low++) add(4, 1u << low);
+        auto was_here = here(aligned(lines), numbers, 6, sms);
+        unsigned of_others = 0;
+        for (unsigned low = 0; low < 9; low++) of_others += was_here[6 * (2 + low) + 5];
+        printf("sets: lines 0 and %u: there after three such %u, after four %u, after four of 9 other sets %u\n", own, was_here[5],
+               was_here[11], of_others);
+    }
+}
+
+// A set of four lines, one touch after another: those that the last two touches found stay, and of the others the one goes that came or
+// stopped being one of those longest ago. One of which a sector is read that was stored to in part, but is not here, loses its others.
+struct Staying {
+    struct Line {
+        unsigned number, valid, stored;
+    };
+    std::vector<Line> stay, come;
+
+    // Whether it is here, which it then is, with no sectors if it was not.
+    Line& find(unsigned number) {
+        for (auto* lines : {&stay, &come}) {
+            for (size_t i = 0; i < lines->size(); i++) {
+                if ((*lines)[i].number != number) continue;
+                Line line = (*lines)[i];
+                lines->erase(lines->begin() + i);
+                // The same once more: no other stays.
+                const size_t others = lines == &stay && i == 0 ? 0 : 1;
+                while (stay.size() > others) {
+                    come.insert(come.begin(), stay.back());
+                    stay.pop_back();
+                }
+                stay.insert(stay.begin(), line);
+                return stay[0];
+            }
+        }
+        come.insert(come.begin(), {number, 0, 0});
+        come.resize(std::min(come.size(), 4 - stay.size()));
+        return come[0];
+    }
+
+    bool touch(unsigned touch) {
+        Line& line = find(touch % (1 << 21));
+        const unsigned sector = 1 << (touch >> 21 & 3);
+        bool is_here = line.valid & sector;
+        if (touch >> 24 == STORE) {
+            line.stored |= is_here ? 0 : sector;
+            return true;
+        }
+        if (!is_here && line.stored & sector) line.valid = line.stored = 0;
+        line.valid |= sector;
+        if (touch >> 24 == TWICE) find(touch % (1 << 21));
+        return is_here;
+    }
+};
+
+// How many loads of a set's lines, at random, find them as a set of four does that has the last ones touched, and as one does in which
+// those stay that the last two touches found.
+static void staying(char* lines, int sms) {
+    std::mt19937 random(1);
+    const char* kinds[] = {"loads", "loads of any sectors", "loads, some twice at a time", "loads and stores", "loads and stores of any sectors"};
+    for (unsigned kind = 0; kind < 5; kind++) {
+        for (unsigned of : {5, 8, 16}) {
+            const unsigned sequences = 264, length = 240;
+            std::vector<unsigned> numbers;
+            for (unsigned i = 0; i < sequences * length; i++) {
+                // Some more often than others.
+                unsigned which = std::min(random() % of, random() % of), number = 0;
+                for (unsigned bit = 0; bit < 4; bit++) number ^= which >> bit & 1 ? same_set(9 + bit) : 0;
+                Touch how = kind == 2 && random() % 2 ? TWICE : kind >= 3 && random() % 3 == 0 ? STORE : ONCE;
+                numbers.push_back(touch(number, kind == 1 || kind == 4 ? random() % 4 : 0, how));
+            }
+            auto was_here = here(aligned(lines), numbers, length, sms);
+            unsigned loads = 0, hits = 0, as_last = 0, as_staying = 0, whole = 0;
+            for (unsigned first = 0; first < numbers.size(); first += length) {
+                std::vector<unsigned> last;
+                Staying staying;
+                unsigned wrong = 0;
+                for (unsigned i = first; i < first + length; i++) {
+                    unsigned line = numbers[i] % (1 << 21);
+                    auto place = std::find(last.begin(), last.end(), line);
+                    bool is_last = place != last.end(), is_here = staying.touch(numbers[i]);
+                    if (is_last) last.erase(place);
+                    last.insert(last.begin(), line);
+                    last.resize(std::min<size_t>(last.size(), 4));
+                    if (numbers[i] >> 24 == STORE) continue;
+                    loads++;
+                    hits += was_here[i];
+                    as_last += is_last == was_here[i];
+                    as_staying += is_here == was_here[i];
+                    wrong += is_here != was_here[i];
+                }
+                whole += wrong == 0;
+            }
+            const double all = loads / 100.0;
+            printf("staying: %s of %u lines of a set: %.1f %% find them; as the last four do %.1f %%, as if two stay %.2f %%, %u of %u sequences\n",
+                   kinds[kind], of, hits / all, as_last / all, as_staying / all, whole, sequences);
+        }
+    }
+}
+
+// Loads of a warp, all in flight: so many lines of a set in one load, then the first of them again, or the last, after so many cycles.
+__global__ void lost(const char* lines, const unsigned* numbers, unsigned count, unsigned again, unsigned after, unsigned* took) {
+    const unsigned number = __ldcg(numbers + threadIdx.x % count);
+    const char* second = lines + size_t(128) * __ldcg(numbers + again);
+    unsigned begin, before, now, value, other;
+    asm volatile("mov.u32 %0, %%clock;" : "=r"(begin) : "r"(number) : "memory");
+    asm volatile("ld.global.ca.u8 %0, [%1];" : "=r"(value) : "l"(lines + size_t(128) * number) : "memory");
+    do asm volatile("mov.u32 %0, %%clock;" : "=r"(before) :: "memory");
+    while (before - begin < after);
+    asm volatile("ld.global.ca.u8 %0, [%1];" : "=r"(other) : "l"(second) : "memory");
+    bool found = __any_sync(~0u, other != 0);
+    asm volatile("mov.u32 %0, %%clock;" : "=r"(now) :: "memory");
+    found |= __any_sync(~0u, value != 0);
+    *took = now - before + found;
+}
+
+static void losing(char* lines) {
+    unsigned *numbers, *took;
+    CHECK(cudaMallocManaged(&numbers, 8 * sizeof *numbers));
+    CHECK(cudaMallocManaged(&took, sizeof *took));
+    CHECK(cudaFuncSetAttribute(lost, cudaFuncAttributePreferredSharedMemoryCarveout, 14));
+    for (unsigned i = 0; i < 8; i++) numbers[i] = (i & 1 ? same_set(9) : 0) ^ (i & 2 ? same_set(10) : 0) ^ (i & 4 ? same_set(11) : 0);
+    for (unsigned count : {4, 5, 8}) {
+        for (unsigned again : {0u, count - 1}) {
+            printf("losing: %u lines of a set in one load, then number %u again, after so many cycles for as many:", count, again);
+            for (unsigned after : {60, 100, 150, 200, 300, 500, 1000}) {
+                unsigned least = ~0u;
+                for (unsigned i = 0; i < 8; i++) {
+                    lost<<<1, 32>>>(aligned(lines), numbers, count, again, after, took);
+                    CHECK(cudaDeviceSynchronize());
+                    least = std::min(least, *took);
+                }
+                printf(" %u %u%s", after, least, after == 1000 ? "\n" : ",");
+            }
+        }
+    }
+    CHECK(cudaFree(numbers));
+    CHECK(cudaFree(took));
+}
+
+// A warp of each block reads so many lines in a row, then again a few of its own, and counts those that are there.
+__global__ void once(const char* lines, unsigned count, unsigned* left) {
+    bool found = false;
+    unsigned hits = 0;
+    auto read = [&](unsigned i) {
+        unsigned before, after, value;
+        asm volatile("mov.u32 %0, %%clock;" : "=r"(before) :: "memory");
+        asm volatile("ld.global.ca.u8 %0, [%1];" : "=r"(value) : "l"(lines + size_t(128) * i + found) : "memory");
+        found = __any_sync(~0u, value != 0);
+        asm volatile("mov.u32 %0, %%clock;" : "=r"(after) :: "memory");
+        return after - before + found < 150;
+    };
+    if (threadIdx.x >= 32) return;
+    for (unsigned i = 0; i < count; i++) read(i);
+    for (unsigned i = blockIdx.x; i < count; i += gridDim.x) hits += read(i);
+    if (threadIdx.x == 0) atomicAdd(left, hits);
+}
+
+static void left(const char* lines, int sms) {
+    unsigned* there;
+    CHECK(cudaMallocManaged(&there, sizeof *there));
+    struct {
+        int shared_percent;
+        unsigned counts[6];
+    } cases[] = {{0, {1856, 1920, 1952, 1984, 2048, 2304}}, {14, {1664, 1728, 1760, 1792, 1856, 2048}},
+                 {58, {608, 672, 704, 736, 800, 1024}}, {100, {96, 160, 192, 224, 288, 512}}};
+    for (auto& one : cases) {
+        CHECK(cudaFuncSetAttribute(once, cudaFuncAttributePreferredSharedMemoryCarveout, one.shared_percent));
+        printf("left: with %d %% shared, of", one.shared_percent);
+        for (unsigned count : one.counts) {
+            *there = 0;
+            once<<<sms, 1024>>>(lines, count, there);
+            CHECK(cudaDeviceSynchronize());
+            printf(" %u lines in a row %u%s", count, *there, count == one.counts[5] ? "\n" : ",");
+        }
+    }
+    CHECK(cudaFree(there));
+}
+
+// ---- A backlog of stores: a warp of each block loads one line after another, which the L1 has or the L2, or 32 that the L2 has, while others
+// store to 32 rows of 64 floats each, a lane a row, as fast as they can. There is one block a multiprocessor.
+
+enum Loads { OF_L1, OF_L2, OF_L2_32 };
+
+__global__ void behind_stores(float* rows, unsigned rounds, const char* lines, Loads loads, unsigned count, unsigned* took) {
+    const unsigned warp = threadIdx.x / 32, lane = threadIdx.x % 32, storing = blockDim.x / 32 - 1;
+    bool found = false;
+    for (unsigned i = 0; warp == 0 && i < count; i++) {
+        const unsigned random = scramble((blockIdx.x * count + i) * 32 + (loads == OF_L2_32 ? lane : 0)) % (1 << 17);
+        const char* from = lines + (loads == OF_L1 ? 0 : size_t(128) * random) + 4 * found;
+        unsigned before, after, value;
+        asm volatile("mov.u32 %0, %%clock;" : "=r"(before) : "l"(from) : "memory");
+        asm volatile("ld.global.ca.u32 %0, [%1];" : "=r"(value) : "l"(from) : "memory");
+        found = __any_sync(~0u, value != 0);
+        asm volatile("mov.u32 %0, %%clock;" : "=r"(after) :: "memory");
+        took[blockIdx.x * count + i] = after - before + found;
+    }
+    for (unsigned round = 0; warp > 0 && round < rounds; round++) {
+        const size_t first = ((size_t(round) * gridDim.x + blockIdx.x) * storing + warp - 1) * 32;
+        float* row = rows + (first + lane) * 64;
+        for (unsigned x = 0; x < 64; x++) asm volatile("st.global.f32 [%0], %1;" :: "l"(row + x), "f"(0.f) : "memory");
+    }
+}
+
+static void backlog(char* buffer, size_t bytes, int sms) {
+    // The first 16 MiB are the loads', the rest the stores'.
+    const size_t of_loads = 16 << 20;
+    const unsigned count = 256;
+    unsigned* took;
+    CHECK(cudaMallocManaged(&took, sizeof *took * sms * count));
+    CHECK(cudaFuncSetAttribute(behind_stores, cudaFuncAttributePreferredSharedMemoryCarveout, 14));
+    for (unsigned storing : {0, 1, 3, 7, 15, 31}) {
+        for (Loads loads : {OF_L1, OF_L2, OF_L2_32}) {
+            const char* of[] = {"a line of the L1", "a line of the L2", "32 lines of the L2"};
+            // As long as the loads take, and longer.
+            const unsigned rounds = storing ? std::min(size_t(840 / storing), (bytes - of_loads) / (size_t(sms) * storing * 32 * 256)) : 0;
+            for (int time = 0; time < 2; time++) {
+                behind_stores<<<sms, 32 * (storing + 1)>>>((float*)(buffer + of_loads), rounds, buffer, loads, count, took);
+            }
+            CHECK(cudaDeviceSynchronize());
+            // Those of the middle, during which all warps are at it.
+            std::vector<unsigned> cycles;
+            for (int sm = 0; sm < sms; sm++) cycles.insert(cycles.end(), took + sm * count + 8, took + sm * count + 108);
+            std::sort(cycles.begin(), cycles.end());
+            printf("backlog: while %2u warps store, a load of %s takes", storing, of[loads]);
+            for (int percent : {10, 25, 50, 75, 90}) printf(" %u", cycles[cycles.size() * percent / 100]);
+            printf(" cycles at 10, 25, 50, 75 and 90 %%\n");
+        }
+    }
+    CHECK(cudaFree(took));
+}
+
 int main() {
     cudaDeviceProp gpu;
     CHECK(cudaGetDeviceProperties(&gpu, 0));
@@ -1503,4 +1821,9 @@ int main() {
     flushes(buffer, (float*)buffer);
     conflicts(buffer);
     barriers(sms);
+    sets(buffer, sms);
+    staying(buffer, sms);
+    losing(buffer);
+    left(buffer, sms);
+    backlog(buffer, bytes, sms);
 }

@@ -8,7 +8,8 @@ pub(super) const NEIGHBOURS: u64 = 32;
 /// Ways of a set at most: those of the L2.
 const WAYS: usize = 16;
 
-/// Sets of the L1, and how many of the ways of each are for lines that were touched again: found by the probe `retention`.
+/// Sets of the L1, and how many of the ways of each are for lines that were touched again: fitted to the probe `retention`. By the probes
+/// `sets` and `staying` there are 512 sets of four ways, in which lines stay that the last two touches found.
 const SETS_OF_L1: u64 = 256;
 const STAYING: usize = 4;
 
