@@ -12,9 +12,10 @@
 //! turns, and eleven wavefronts of them for ten of those that find theirs at once. Until then it holds its lines, each of which has one
 //! of the places of its bank, a quarter of all, and others that find none wait. If a line that is held has to go for another, those
 //! that ask for it until then find it all the same, which is not so on a GPU. All wait once loads that do have passed the tags 1024
-//! times. Four of seven lines stay while others come and go, once they were touched again. A load takes two cycles for each of its wavefronts, and two loads share
-//! the data, of two warps if they find their lines at once. Warps come to barriers two cycles apart, and those that skip a few accesses
-//! to shared memory between two of them take the load/store unit all the same, since ptxas makes predicates of such branches.
+//! times. Four of seven lines stay while others come and go, once they were touched again. A load takes two cycles for each of its
+//! wavefronts, and two loads share the data, of two warps if they find their lines at once. Warps come to barriers two cycles
+//! apart, and those that skip a few accesses to shared memory between two of them take the load/store unit all the same, since
+//! ptxas makes predicates of such branches.
 //!
 //! Blocks are launched on one multiprocessor after another, as far as they have room. Some sixteen in a row are a group, up to four
 //! of whose reads of the same sectors the L2 serves as one, if they come before it has sent them to the first. It has partitions: a
