@@ -5,7 +5,8 @@
 // up, what reads of the L2 wait for, how long the memory takes, alone and among others, how many loads wait for it, when loads that came
 // back have their turn, and which of them first, what shares the data of the L1, in which order requests are served, which lines a load
 // holds, when blocks begin, what a flush of the L2 costs the launch that follows, what conflicts and barriers cost, which set of the L1 a
-// line belongs to, which of its lines goes for another, and how long loads wait for stores that the L2 has not taken.
+// line belongs to, which of its lines goes for another, how long loads wait for stores that the L2 has not taken, and which warps go on
+// while all wait.
 //
 //     nvcc -O3 -arch=native -o probes probes.cu && ./probes > probes.txt
 
@@ -1755,6 +1756,78 @@ static void backlog(char* buffer, size_t bytes, int sms) {
     CHECK(cudaFree(took));
 }
 
+// ---- Who goes on while all wait for room: how often warps of eight blocks of a multiprocessor, eight warps each, do the same in a while, by
+// the age of their block. Rows are of 64 floats, a lane a row; lines of the L1 are 32 that all warps load.
+
+enum Does { STORES_ROWS, STORES_A_LINE, LOADS_FOUR, LOADS_AND_STORES, COPIES_ROWS };
+
+__global__ void __launch_bounds__(256) by_age(float* rows, const float* lines, Does does, unsigned cycles, unsigned* times, unsigned* began, unsigned* sms) {
+    const unsigned lane = threadIdx.x % 32, thread = blockIdx.x * blockDim.x + threadIdx.x;
+    unsigned begin, now, sm, n = 0;
+    asm volatile("mov.u32 %0, %%clock;" : "=r"(begin) :: "memory");
+    asm volatile("mov.u32 %0, %%smid;" : "=r"(sm));
+    if (threadIdx.x == 0) sms[blockIdx.x] = sm, began[blockIdx.x] = begin;
+    bool found = false;
+    do {
+        const size_t row = n / 64 % 4 * size_t(gridDim.x * blockDim.x) + thread;
+        float *to = rows + row * 64 + n % 64, value = 0;
+        if (does == LOADS_FOUR) {
+            float values[4];
+            for (int i = 0; i < 4; i++) {
+                asm volatile("ld.global.ca.f32 %0, [%1];" : "=f"(values[i]) : "l"(lines + 32 * lane + i + found) : "memory");
+            }
+            found = __any_sync(~0u, values[0] + values[1] + values[2] + values[3] != 0);
+        } else {
+            const float* from = does == COPIES_ROWS ? lines + row * 64 + n % 64 : lines + 32 * lane;
+            if (does >= LOADS_AND_STORES) asm volatile("ld.global.ca.f32 %0, [%1];" : "=f"(value) : "l"(from) : "memory");
+            if (does == STORES_A_LINE) to = rows + thread;
+            asm volatile("st.global.f32 [%0], %1;" :: "l"(to), "f"(value) : "memory");
+        }
+        n++;
+        asm volatile("mov.u32 %0, %%clock;" : "=r"(now) :: "memory");
+    } while (now - begin < cycles);
+    if (lane == 0) times[thread / 32] = n + found;
+}
+
+static void ages(char* buffer, size_t bytes, int sms) {
+    const unsigned blocks = 8 * sms, warps = 8;
+    unsigned *times, *began, *on;
+    CHECK(cudaMallocManaged(&times, sizeof *times * blocks * warps));
+    CHECK(cudaMallocManaged(&began, sizeof *began * blocks));
+    CHECK(cudaMallocManaged(&on, sizeof *on * blocks));
+    CHECK(cudaFuncSetAttribute(by_age, cudaFuncAttributePreferredSharedMemoryCarveout, 14));
+    for (Does does : {STORES_ROWS, STORES_A_LINE, LOADS_FOUR, LOADS_AND_STORES, COPIES_ROWS}) {
+        const char* said[] = {"stores to rows", "stores to a line", "loads four times 32 lines of the L1", "loads 32 lines of the L1 and stores to rows", "copies rows"};
+        for (int time = 0; time < 2; time++) {
+            by_age<<<blocks, 32 * warps>>>((float*)(buffer + bytes / 2), (float*)buffer, does, 1500000, times, began, on);
+            CHECK(cudaDeviceSynchronize());
+        }
+        double mean[8] = {};
+        unsigned least[8], most[8] = {}, used = 0;
+        std::fill(least, least + 8, ~0u);
+        for (int sm = 0; sm < sms; sm++) {
+            std::vector<unsigned> of;
+            for (unsigned block = 0; block < blocks; block++) {
+                if (on[block] == unsigned(sm)) of.push_back(block);
+            }
+            if (of.size() != 8) continue;
+            used++;
+            std::sort(of.begin(), of.end(), [&](unsigned a, unsigned b) { return int(began[a] - began[b]) < 0; });
+            for (unsigned i = 0; i < 8 * warps; i++) {
+                const unsigned n = times[of[i / warps] * warps + i % warps];
+                mean[i / warps] += n / double(warps);
+                least[i / warps] = std::min(least[i / warps], n);
+                most[i / warps] = std::max(most[i / warps], n);
+            }
+        }
+        printf("ages: a warp %s so often, on %u multiprocessors, the oldest block first:", said[does], used);
+        for (int i = 0; i < 8; i++) printf(" %.1f (%u to %u)%s", mean[i] / used, least[i], most[i], i < 7 ? "," : "\n");
+    }
+    CHECK(cudaFree(times));
+    CHECK(cudaFree(began));
+    CHECK(cudaFree(on));
+}
+
 int main() {
     cudaDeviceProp gpu;
     CHECK(cudaGetDeviceProperties(&gpu, 0));
@@ -1826,4 +1899,5 @@ int main() {
     losing(buffer);
     left(buffer, sms);
     backlog(buffer, bytes, sms);
+    ages(buffer, bytes, sms);
 }
