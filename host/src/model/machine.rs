@@ -130,7 +130,7 @@ pub(super) struct Machine {
 }
 
 /// Cycles of work that the L2 takes in advance, fitted to embeddings: with fewer, warps stay closer together than an H200's do. By the
-/// probe `backlog` reads wait no more than some 2300 for them.
+/// probe `backlog` reads wait no more than some 2600 for them.
 const L2_QUEUE: f64 = 12_000.0;
 
 /// Lines of a store that wait for the warp's next one, to the same lines.
