@@ -5,8 +5,8 @@
 // up, what reads of the L2 wait for, how long the memory takes, alone and among others, how many loads wait for it, when loads that came
 // back have their turn, and which of them first, what shares the data of the L1, in which order requests are served, which lines a load
 // holds, when blocks begin, what a flush of the L2 costs the launch that follows, what conflicts and barriers cost, which set of the L1 a
-// line belongs to, which of its lines goes for another, how long loads wait for stores that the L2 has not taken, and which warps go on
-// while all wait.
+// line belongs to, which of its lines goes for another, how long loads wait for stores that the L2 has not taken, which warps go on
+// while all wait, how many stores leave a warp at once, how many reads are on their way, and what the memory needs for accesses anywhere.
 //
 //     nvcc -O3 -arch=native -o probes probes.cu && ./probes > probes.txt
 
@@ -1828,6 +1828,130 @@ static void ages(char* buffer, size_t bytes, int sms) {
     CHECK(cudaFree(on));
 }
 
+// ---- Stores that leave a warp at once: one warp of each of so many parts of a multiprocessor stores to 32 lines of its own, one store
+// after another. Says how many cycles pass from each to the next.
+
+__global__ void go_out(char* lines, unsigned parts, unsigned* cycles) {
+    constexpr unsigned STORES = 48;
+    const unsigned warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+    if (warp >= parts) return;
+    unsigned when[STORES + 1];
+    char* at = lines + (size_t(warp) << 20) + 128 * lane;
+#pragma unroll
+    for (unsigned i = 0; i <= STORES; i++) {
+        asm volatile("mov.u32 %0, %%clock;" : "=r"(when[i]) :: "memory");
+        if (i < STORES) asm volatile("st.global.u32 [%0], %1;" :: "l"(at + 4096 * i), "r"(0) : "memory");
+    }
+    for (unsigned i = 0; i < STORES && lane == 0; i++) cycles[warp * STORES + i] = when[i + 1] - when[i];
+}
+
+static void fills(char* buffer) {
+    unsigned* cycles;
+    CHECK(cudaMallocManaged(&cycles, sizeof *cycles * 4 * 48));
+    for (unsigned parts : {1, 2, 4}) {
+        for (int time = 0; time < 2; time++) go_out<<<1, 128>>>(buffer, parts, cycles);
+        CHECK(cudaDeviceSynchronize());
+        printf("fills: of %u warps that store, the first takes", parts);
+        for (int i = 0; i < 48; i++) printf(" %u", cycles[i]);
+        printf(" cycles for each store\n");
+    }
+    CHECK(cudaFree(cycles));
+}
+
+// ---- Reads on their way: warps of one multiprocessor, of two that are neighbours, or of all, load 32 lines anywhere, one load after
+// another, which memory has or the L2. Says how many lines each reads in a cycle.
+
+__global__ void __launch_bounds__(1024) reads_at_once(const char* from, size_t lines, unsigned run, unsigned active, unsigned loads, unsigned* cycles) {
+    unsigned sm;
+    asm volatile("mov.u32 %0, %%smid;" : "=r"(sm));
+    if (sm >= active) return;
+    const unsigned warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+    bool found = false;
+    __syncthreads();
+    const unsigned begin = clock();
+    for (unsigned i = 0; i < loads; i++) {
+        const size_t drawn = scramble(((((size_t(run) << 10) + sm) * 32 + warp) * loads + i) * 32 + lane) & (lines - 1);
+        unsigned value;
+        asm volatile("ld.global.ca.u32 %0, [%1];" : "=r"(value) : "l"(from + 128 * drawn + 4 * found) : "memory");
+        found = __any_sync(~0u, value != 0);
+    }
+    __syncthreads();
+    if (threadIdx.x == 0) cycles[sm] = clock() - begin + found;
+}
+
+static void on_their_way(const char* buffer, size_t bytes, int sms) {
+    const unsigned loads = 64;
+    unsigned *cycles, run = 0;
+    CHECK(cudaMallocManaged(&cycles, sizeof *cycles * sms));
+    for (bool memory : {false, true}) {
+        for (int active : {1, 2, sms}) {
+            printf("on their way: each of %d multiprocessors reads of the %s, a cycle,", active, memory ? "memory" : "L2");
+            for (unsigned warps : {1, 4, 8, 16, 24, 32}) {
+                const size_t lines = memory ? bytes / 128 : 1 << 16;
+                // All of the L2 has the lines after the first launch; of memory it has few.
+                const int times = memory ? 1 : 3;
+                for (int time = 0; time < times; time++) {
+                    reads_at_once<<<sms, 32 * warps>>>(buffer, lines, ++run, time + 1 < times ? sms : active, loads, cycles);
+                }
+                CHECK(cudaDeviceSynchronize());
+                double sum = 0;
+                for (int sm = 0; sm < active; sm++) sum += cycles[sm];
+                printf(" %.3f%s", 32.0 * warps * loads * active / sum, warps == 32 ? " lines with 1, 4, 8, 16, 24 and 32 warps\n" : ",");
+            }
+        }
+    }
+    CHECK(cudaFree(cycles));
+}
+
+// ---- Accesses anywhere in so much memory: what one costs that has no neighbours. Pairs are of 32 bytes each that a warp loads of, 64
+// bytes of memory; parts are 4 bytes of a sector.
+
+enum Access { LOAD_PAIRS, LOAD_LINES, STORE_PARTS, STORE_SECTORS, STORE_PAIRS, STORE_LINES };
+
+__global__ void __launch_bounds__(1024) random_accesses(char* buffer, size_t lines, Access access, unsigned vectors, unsigned rounds, unsigned run) {
+    const unsigned lane = threadIdx.x % 32;
+    const size_t warp = blockIdx.x * 32 + threadIdx.x / 32, warps = gridDim.x * 32;
+    unsigned sum = 0;
+    for (unsigned round = 0; round < rounds; round++) {
+        const size_t drawn = scramble((size_t(run) << 40) + (round * warps + warp) * 32 + lane / vectors);
+        // Of the bytes of a line, some that begin at a multiple of what is accessed.
+        const unsigned of_access = vectors == 1 ? 32 : 16 * vectors, place = (drawn >> 40) % (128 / of_access) * of_access;
+        char* at = buffer + 128 * (drawn & (lines - 1)) + place;
+        uint4* vector = (uint4*)at + lane % vectors;
+        if (access == LOAD_PAIRS) {
+            sum ^= __ldcg((const unsigned*)at);
+        } else if (access == LOAD_LINES) {
+            uint4 value = __ldcg(vector);
+            sum ^= value.x ^ value.y ^ value.z ^ value.w;
+        } else if (access == STORE_PARTS) {
+            __stcg((unsigned*)at, 0u);
+        } else {
+            __stcg(vector, make_uint4(0, 0, 0, 0));
+        }
+    }
+    if (sum != 0) *(unsigned*)buffer = 0;
+}
+
+static void anywhere(int sms) {
+    const size_t bytes = size_t(8) << 30;
+    char* buffer;
+    CHECK(cudaMalloc(&buffer, bytes));
+    CHECK(cudaMemset(buffer, 0, bytes));
+    const char* what[] = {"loads of pairs", "loads of lines", "stores to parts", "stores to sectors", "stores to pairs", "stores to lines"};
+    const unsigned vectors[] = {1, 8, 1, 2, 4, 8};
+    unsigned run = 0;
+    for (Access access : {LOAD_PAIRS, LOAD_LINES, STORE_PARTS, STORE_SECTORS, STORE_PAIRS, STORE_LINES}) {
+        printf("anywhere: %s:", what[access]);
+        for (size_t mebibytes : {256, 1024, 8192}) {
+            const unsigned rounds = 150 * vectors[access];
+            float ms = median_ms([&] { random_accesses<<<sms, 1024>>>(buffer, mebibytes << 13, access, vectors[access], rounds, ++run); });
+            const double accesses = sms * 32.0 * rounds * 32 / vectors[access];
+            printf(" %.2f%s", accesses / ms / 1e6, mebibytes == 8192 ? " a nanosecond in 256, 1024 and 8192 MiB\n" : ",");
+        }
+    }
+    CHECK(cudaFree(buffer));
+}
+
 int main() {
     cudaDeviceProp gpu;
     CHECK(cudaGetDeviceProperties(&gpu, 0));
@@ -1900,4 +2024,7 @@ int main() {
     left(buffer, sms);
     backlog(buffer, bytes, sms);
     ages(buffer, bytes, sms);
+    fills(buffer);
+    on_their_way(buffer, bytes, sms);
+    anywhere(sms);
 }
