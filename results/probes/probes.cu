@@ -1888,7 +1888,7 @@ static void on_their_way(const char* buffer, size_t bytes, int sms) {
             printf("on their way: each of %d multiprocessors reads of the %s, a cycle,", active, memory ? "memory" : "L2");
             for (unsigned warps : {1, 4, 8, 16, 24, 32}) {
                 const size_t lines = memory ? bytes / 128 : 1 << 16;
-                // All of the L2 has the lines after the first launch; of memory it has few.
+                // Nearly all of the L2 has the lines after two launches; of memory it has few.
                 const int times = memory ? 1 : 3;
                 for (int time = 0; time < times; time++) {
                     reads_at_once<<<sms, 32 * warps>>>(buffer, lines, ++run, time + 1 < times ? sms : active, loads, cycles);
@@ -1903,8 +1903,8 @@ static void on_their_way(const char* buffer, size_t bytes, int sms) {
     CHECK(cudaFree(cycles));
 }
 
-// ---- Accesses anywhere in so much memory: what one costs that has no neighbours. Pairs are of 32 bytes each that a warp loads of, 64
-// bytes of memory; parts are 4 bytes of a sector.
+// ---- Accesses anywhere in so much memory: what one costs that has no neighbours. A load of a pair is of 4 bytes: memory sends the pair
+// of sectors that they lie in. A part is 4 bytes of a sector.
 
 enum Access { LOAD_PAIRS, LOAD_LINES, STORE_PARTS, STORE_SECTORS, STORE_PAIRS, STORE_LINES };
 
