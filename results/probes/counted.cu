@@ -1,8 +1,9 @@
 // Loads for Nsight Compute to count, of what no description of a chip says and `predict` needs: how many lines can be on their way
 // to a multiprocessor, how long lines stay in its L1, how often it reads lines that several of its warps load, which slices of the L2
 // and channels of the memory lines belong to, which lines stay in the L2, which multiprocessors' reads are one to it, which banks of
-// the L1's tags lines belong to, how often loads pass these that come together, and what is read for lines that had to go while they
-// were on their way. Nothing is timed.
+// the L1's tags lines belong to, how often loads pass these that come together, what is read for lines that had to go while they were
+// on their way, what is read and written back of lines that are stored to again and again, and how often a line goes that warps load
+// from between stores. Nothing is timed.
 //
 //     nvcc -O3 -arch=native -o counted counted.cu, and ncu as in ../README.md
 
@@ -357,6 +358,85 @@ static void losing(char* zeros) {
     CHECK(cudaFree(of_a_set));
 }
 
+// ---- Lines stored to again and again, in the same order: a sector or all four of every so manieth line, as a whole or the next four
+// bytes of it each time. The L2 was empty before. Where all lines have room in it, what is read of memory completes sectors.
+
+template <bool whole>
+__global__ void again(unsigned* zeros, size_t sectors, unsigned of_a_line, unsigned apart, unsigned rounds) {
+    const unsigned lanes = whole ? 8 : 1;
+    const size_t thread = blockIdx.x * size_t(blockDim.x) + threadIdx.x, threads = gridDim.x * size_t(blockDim.x);
+    for (unsigned round = 0; round < rounds; round++) {
+        for (size_t i = thread; i < lanes * sectors; i += threads) {
+            const size_t sector = i / lanes, word = whole ? i % lanes : round % 8;
+            asm volatile("st.global.u32 [%0], %1;" ::"l"(zeros + sector / of_a_line * apart * 32 + sector % of_a_line * 8 + word), "r"(0)
+                         : "memory");
+        }
+    }
+}
+
+static void stored_again(char* zeros, int sms) {
+    const unsigned rounds = 16;
+    auto store = [=](bool whole, unsigned mebibytes, unsigned of_a_line, unsigned apart) {
+        const size_t sectors = (size_t(mebibytes) << 13) * of_a_line;
+        auto to = reinterpret_cast<unsigned*>(zeros);
+        printf("again: %u rounds, %s of each of %zu sectors, %u a line, of every %u. line:\n", rounds, whole ? "all" : "4 bytes", sectors,
+               of_a_line, apart);
+        if (whole) {
+            again<true><<<8 * sms, 256>>>(to, sectors, of_a_line, apart, rounds);
+        } else {
+            again<false><<<8 * sms, 256>>>(to, sectors, of_a_line, apart, rounds);
+        }
+        CHECK(cudaDeviceSynchronize());
+    };
+    for (bool whole : {false, true}) {
+        for (unsigned of_a_line : {1, 4}) {
+            for (unsigned mebibytes : {8, 12, 16, 24, 32, 40, 48, 56, 64, 96, 128}) store(whole, mebibytes, of_a_line, 1);
+        }
+    }
+    for (unsigned apart : {2, 3, 4, 8}) store(false, 32, 1, apart);
+}
+
+// ---- Lines that an L1 loses to stores: each lane copies a row of its own, one float at a time, from a row that so many lanes share.
+// What a warp has loaded a float of it comes back to once it and all others have stored to 32 lines each.
+
+template <bool stores>
+__global__ void __launch_bounds__(256) rows(const float* zeros, float* to, unsigned width, unsigned lanes) {
+    const size_t thread = blockIdx.x * size_t(blockDim.x) + threadIdx.x;
+    const float* from = zeros + thread / lanes * width;
+    float* row = to + thread * width;
+    float sum = 0;
+#pragma unroll 1
+    for (unsigned i = 0; i < width; i++) {
+        float value;
+        asm volatile("ld.global.ca.f32 %0, [%1];" : "=f"(value) : "l"(from + i) : "memory");
+        if (stores) asm volatile("st.global.f32 [%0], %1;" ::"l"(row + i), "f"(value) : "memory");
+        sum += value;
+    }
+    if (sum != 0) *to = sum;
+}
+
+static void lost_to_stores(char* zeros, int sms) {
+    auto from = reinterpret_cast<const float*>(zeros);
+    auto to = reinterpret_cast<float*>(zeros + (size_t(256) << 20));
+    CHECK(cudaFuncSetAttribute(rows<true>, cudaFuncAttributePreferredSharedMemoryCarveout, 14));
+    CHECK(cudaFuncSetAttribute(rows<false>, cudaFuncAttributePreferredSharedMemoryCarveout, 14));
+    for (unsigned width : {64, 96, 128}) {
+        for (unsigned lanes : {16, 32, 64, 128, 256}) {
+            for (bool stores : {false, true}) {
+                const unsigned blocks = 8 * sms;
+                printf("rows: of %u floats, %u lanes load one, %u warps %s:\n", width, lanes, 8 * blocks,
+                       stores ? "copy them" : "store nothing");
+                if (stores) {
+                    rows<true><<<blocks, 256>>>(from, to, width, lanes);
+                } else {
+                    rows<false><<<blocks, 256>>>(from, to, width, lanes);
+                }
+                CHECK(cudaDeviceSynchronize());
+            }
+        }
+    }
+}
+
 int main() {
     cudaDeviceProp properties;
     CHECK(cudaGetDeviceProperties(&properties, 0));
@@ -373,5 +453,7 @@ int main() {
     banks(reinterpret_cast<float*>(zeros));
     together(reinterpret_cast<float*>(zeros));
     losing(zeros);
+    stored_again(zeros, properties.multiProcessorCount);
+    lost_to_stores(zeros, properties.multiProcessorCount);
     CHECK(cudaDeviceSynchronize());
 }

@@ -6,7 +6,8 @@
 // back have their turn, and which of them first, what shares the data of the L1, in which order requests are served, which lines a load
 // holds, when blocks begin, what a flush of the L2 costs the launch that follows, what conflicts and barriers cost, which set of the L1 a
 // line belongs to, which of its lines goes for another, how long loads wait for stores that the L2 has not taken, which warps go on
-// while all wait, how many stores leave a warp at once, how many reads are on their way, and what the memory needs for accesses anywhere.
+// while all wait, whether warps that stay on lines stay abreast, how many stores leave a warp at once, how many reads are on their way, and
+// what the memory needs for accesses anywhere.
 //
 //     nvcc -O3 -arch=native -o probes probes.cu && ./probes > probes.txt
 
@@ -451,7 +452,7 @@ static void together(char* buffer, int sms) {
 
 enum class Reads { Anywhere, InItsPart, AnywhereAndStores };
 
-__device__ unsigned long long scramble(unsigned long long z) {
+__host__ __device__ unsigned long long scramble(unsigned long long z) {
     z = (z + 1) * 0x9E3779B97F4A7C15;
     z = (z ^ z >> 32) * 0xD6E8FEB86659FD93;
     return z ^ z >> 29;
@@ -1828,6 +1829,81 @@ static void ages(char* buffer, size_t bytes, int sms) {
     CHECK(cudaFree(on));
 }
 
+// ---- Whether warps that stay on lines stay abreast: each lane of eight blocks a multiprocessor copies a row of its own, one float at a
+// time, so that it goes back to the same two lines 32 times. When warps are half-way and done, and how far those of a block are apart.
+
+struct Reached {
+    unsigned long long begin, half, end;
+};
+
+__global__ void __launch_bounds__(256) copy_rows(const float* from, const unsigned* rows, float* to, unsigned width, Reached* reached) {
+    const size_t thread = blockIdx.x * size_t(blockDim.x) + threadIdx.x;
+    auto now = [] {
+        unsigned long long at;
+        asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(at) :: "memory");
+        return at;
+    };
+    Reached mine;
+    mine.begin = now();
+    const float* row = from + size_t(rows[thread]) * width;
+    auto copy = [&](unsigned first, unsigned last) {
+#pragma unroll 1
+        for (unsigned i = first; i < last; i++) {
+            float value;
+            asm volatile("ld.global.cg.f32 %0, [%1];" : "=f"(value) : "l"(row + i) : "memory");
+            asm volatile("st.global.f32 [%0], %1;" :: "l"(to + thread * width + i), "f"(value) : "memory");
+        }
+    };
+    copy(0, width / 2);
+    mine.half = now();
+    copy(width / 2, width);
+    mine.end = now();
+    if (threadIdx.x % 32 == 0) reached[thread / 32] = mine;
+}
+
+static void abreast(char* buffer, size_t bytes, int sms) {
+    const unsigned blocks = 8 * sms, warps = 8, threads = 32 * warps * blocks;
+    unsigned* rows;
+    Reached* reached;
+    CHECK(cudaMallocManaged(&rows, sizeof *rows * threads));
+    CHECK(cudaMallocManaged(&reached, sizeof *reached * blocks * warps));
+    for (unsigned width : {64, 128}) {
+        for (bool random : {true, false}) {
+            const unsigned of = bytes / 2 / 4 / width;
+            for (unsigned i = 0; i < threads; i++) rows[i] = random ? scramble(i) % of : i * size_t(of) / threads;
+            for (int time = 0; time < 2; time++) {
+                copy_rows<<<blocks, 32 * warps>>>((const float*)buffer, rows, (float*)(buffer + bytes / 2), width, reached);
+                CHECK(cudaDeviceSynchronize());
+            }
+            auto first = reached[0].begin;
+            for (unsigned warp = 0; warp < blocks * warps; warp++) first = std::min(first, reached[warp].begin);
+            std::vector<double> half, end, within;
+            for (unsigned block = 0; block < blocks; block++) {
+                double least = 1e30, most = 0;
+                for (unsigned warp = block * warps; warp < (block + 1) * warps; warp++) {
+                    const double took = (reached[warp].end - first) / 1e3;
+                    half.push_back((reached[warp].half - first) / 1e3);
+                    end.push_back(took);
+                    least = std::min(least, took), most = std::max(most, took);
+                }
+                within.push_back(100 * (most / least - 1));
+            }
+            printf("abreast: rows of %3u floats %s:", width, random ? "at random" : "in order");
+            for (auto* of : {&half, &end}) {
+                std::sort(of->begin(), of->end());
+                printf(" %s", of == &half ? "half-way" : "done");
+                for (int percent : {0, 10, 25, 50, 75, 90, 100}) printf(" %.0f", (*of)[(of->size() - 1) * percent / 100]);
+                printf(",");
+            }
+            std::sort(within.begin(), within.end());
+            printf(" us at 0, 10, 25, 50, 75, 90 and 100 %%; the last warp of a block %.1f %% later than the first, of a tenth %.1f %%\n",
+                   within[within.size() / 2], within[within.size() * 9 / 10]);
+        }
+    }
+    CHECK(cudaFree(rows));
+    CHECK(cudaFree(reached));
+}
+
 // ---- Stores that leave a warp at once: one warp of each of so many parts of a multiprocessor stores to 32 lines of its own, one store
 // after another. Says how many cycles pass from each to the next.
 
@@ -2024,6 +2100,7 @@ int main() {
     left(buffer, sms);
     backlog(buffer, bytes, sms);
     ages(buffer, bytes, sms);
+    abreast(buffer, bytes, sms);
     fills(buffer);
     on_their_way(buffer, bytes, sms);
     anywhere(sms);
