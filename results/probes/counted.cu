@@ -1,4 +1,4 @@
-// Loads for Nsight Compute to count, of what no description of a chip says and `predict` needs: how many lines can be on their way
+// Loads and stores for Nsight Compute to count, of what no description of a chip says and `predict` needs: how many lines can be on their way
 // to a multiprocessor, how long lines stay in its L1, how often it reads lines that several of its warps load, which slices of the L2
 // and channels of the memory lines belong to, which lines stay in the L2, which multiprocessors' reads are one to it, which banks of
 // the L1's tags lines belong to, how often loads pass these that come together, what is read for lines that had to go while they were
