@@ -2,10 +2,12 @@
 // to a multiprocessor, how long lines stay in its L1, how often it reads lines that several of its warps load, which slices of the L2
 // and channels of the memory lines belong to, which lines stay in the L2, which multiprocessors' reads are one to it, which banks of
 // the L1's tags lines belong to, how often loads pass these that come together, what is read for lines that had to go while they were
-// on their way, what is read and written back of lines that are stored to again and again, and how often a line goes that warps load
-// from between stores. Nothing is timed.
+// on their way, what is read and written back of lines that are stored to again and again, all multiprocessors in step or not, and how
+// often a line goes that warps load from between stores. Nothing is timed.
 //
 //     nvcc -O3 -arch=native -o counted counted.cu, and ncu as in ../README.md
+
+#include <cooperative_groups.h>
 
 #include <cstdio>
 #include <cstdlib>
@@ -396,6 +398,67 @@ static void stored_again(char* zeros, int sms) {
     for (unsigned apart : {2, 3, 4, 8}) store(false, 32, 1, apart);
 }
 
+// ---- Lines that all multiprocessors come back to in step, so that each comes back to them after as many others: of two circles of lines
+// every thread has another one at each step, and no multiprocessor goes on to the next step before all others have.
+
+enum class Access { none, load, part, whole };
+
+__device__ void access(Access what, unsigned* zeros, size_t line, unsigned apart, unsigned word) {
+    const unsigned lane = threadIdx.x % 32;
+    unsigned* of = zeros + 32 * line * apart;
+    if (what == Access::load) {
+        unsigned value;
+        asm volatile("ld.volatile.global.u32 %0, [%1];" : "=r"(value) : "l"(of) : "memory");
+    } else if (what == Access::part) {
+        asm volatile("st.global.u32 [%0], %1;" ::"l"(of + word), "r"(0) : "memory");
+    } else if (what == Access::whole) {
+        // A warp stores to its 32 lines one after another, four at a time.
+        for (unsigned i = 0; i < 32; i += 4) {
+            unsigned* to = zeros + 32 * (line - lane + i + lane / 8) * apart + lane % 8 * 4;
+            asm volatile("st.global.v4.u32 [%0], {%1, %1, %1, %1};" ::"l"(to), "r"(0) : "memory");
+        }
+    }
+}
+
+__global__ void __launch_bounds__(256)
+    in_step(unsigned* zeros, unsigned* others, Access what, Access then, unsigned round, unsigned other, unsigned apart, unsigned steps) {
+    const size_t thread = blockIdx.x * size_t(blockDim.x) + threadIdx.x, threads = gridDim.x * size_t(blockDim.x);
+    for (unsigned step = 0; step < steps; step++) {
+        access(what, zeros, step % round * threads + thread, apart, step / round % 8);
+        access(then, others, step % other * threads + thread, 1, step / other % 8);
+        cooperative_groups::this_grid().sync();
+    }
+}
+
+static void back_in_step(char* zeros, size_t bytes, unsigned sms) {
+    const char* names[] = {"nothing", "loads", "4 bytes stored", "whole lines stored"};
+    const double step = 256.0 * sms / (1 << 13);
+    auto steps_of = [=](double mebibytes) { return unsigned(mebibytes / step + 0.5); };
+    auto run = [=](Access what, double of, Access then, double of_others, unsigned apart, unsigned steps) {
+        unsigned round = steps_of(of), other = steps_of(of_others);
+        auto lines = reinterpret_cast<unsigned*>(zeros), others = reinterpret_cast<unsigned*>(zeros + bytes / 2);
+        printf("in step: %s, %u lines, of every %u., and %s, %u lines, %u steps of %u:\n", names[int(what)], round * 256 * sms, apart,
+               names[int(then)], then == Access::none ? 0 : other * 256 * sms, steps, 256 * sms);
+        void* arguments[] = {&lines, &others, &what, &then, &round, &other, &apart, &steps};
+        CHECK(cudaLaunchCooperativeKernel(reinterpret_cast<void*>(in_step), sms, 256, arguments, 0, nullptr));
+        CHECK(cudaDeviceSynchronize());
+    };
+    for (Access what : {Access::load, Access::part, Access::whole}) {
+        for (unsigned apart : {1, 4}) {
+            for (double of : {16, 24, 32, 40, 44, 48, 52, 56, 64, 80}) {
+                run(what, of, Access::none, step, apart, 16 * steps_of(of));
+            }
+        }
+    }
+    // Few lines that all come back to, and others that nobody does.
+    for (double of : {4, 16}) {
+        for (Access what : {Access::load, Access::part, Access::whole}) {
+            for (Access then : {Access::load, Access::part, Access::whole}) run(what, of, then, 480, 1, steps_of(480));
+        }
+    }
+    for (double of : {16, 24, 28, 32, 40}) run(Access::load, of, Access::part, of, 1, 16 * steps_of(of));
+}
+
 // ---- Lines that an L1 loses to stores: each lane copies a row of its own, one float at a time, from a row that so many lanes share.
 // What a warp has loaded a float of it comes back to once it and all others have stored to 32 lines each.
 
@@ -440,7 +503,7 @@ static void lost_to_stores(char* zeros, int sms) {
 int main() {
     cudaDeviceProp properties;
     CHECK(cudaGetDeviceProperties(&properties, 0));
-    const size_t bytes = 512 << 20;
+    const size_t bytes = size_t(1) << 30;
     char* zeros;
     CHECK(cudaMalloc(&zeros, bytes));
     CHECK(cudaMemset(zeros, 0, bytes));
@@ -455,5 +518,6 @@ int main() {
     losing(zeros);
     stored_again(zeros, properties.multiProcessorCount);
     lost_to_stores(zeros, properties.multiProcessorCount);
+    back_in_step(zeros, bytes, properties.multiProcessorCount);
     CHECK(cudaDeviceSynchronize());
 }
