@@ -1,6 +1,6 @@
 //! What the model must know of a GPU: figures with their sources, and constants fitted to measurements.
 
-use crate::sim::coalesce::{LINE, SECTOR};
+use crate::sim::coalesce::SECTOR;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 
@@ -207,8 +207,6 @@ pub(super) const LAUNCH: f64 = 6_000.0;
 pub(super) struct Constants {
     pub(super) latency_shared: f64,
     pub(super) latency_l1: f64,
-    /// The share of the L2 that lines may take.
-    pub(super) l2_share: f64,
     /// Beyond that of the L1.
     pub(super) latency_l2: f64,
     /// Beyond that of the L2.
@@ -258,19 +256,17 @@ pub(super) struct Constants {
     pub(super) l2_completion: f64,
     /// Cycles from one addition to a line to the next.
     pub(super) addition: f64,
-    /// Lines that may be dirty at a time.
-    pub(super) dirty_lines: usize,
-    /// Cycles a sector to or from memory, how many sectors of a line cost no less than these, and the cycles more where they
-    /// lie in a region that is not at hand.
+    /// Cycles a sector to or from memory, how many sectors of a line cost no less than these, and the cycles that a read of a line in a
+    /// region not at hand takes at least, and a write of one in a page not at hand, most of it side by side with moving them.
     pub(super) dram_sector: f64,
     pub(super) dram_least: f64,
-    pub(super) dram_elsewhere: f64,
-    /// Lines of a region, and lines of all regions or pages at hand.
+    pub(super) dram_read: f64,
+    pub(super) dram_write: f64,
+    /// Lines of a region and of all regions at hand, and the same of pages.
     pub(super) region_lines: u64,
     pub(super) lines_at_hand: u64,
-    /// Lines of a page, and the cycles to begin to write to one.
     pub(super) page_lines: u64,
-    pub(super) dram_page: f64,
+    pub(super) lines_of_pages: u64,
     /// Twice the cycles in the queue of the memory at half its rate.
     pub(super) dram_queue: f64,
 }
@@ -284,7 +280,6 @@ impl Constants {
         Self {
             latency_shared: shared,
             latency_l1: l1,
-            l2_share: 0.97,
             latency_l2: l2 - l1,
             latency_dram: dram - l2 - 0.5 * late_share * late,
             issue: 0.25,
@@ -309,16 +304,16 @@ impl Constants {
             l2_sectors: 0.625 * chip.l2_bytes_per_cycle / sector,
             l2_store: 2.5 * sector / chip.l2_bytes_per_cycle,
             l2_partial: 2.4 * sector / chip.l2_bytes_per_cycle,
-            l2_completion: 17.7 * sector / chip.l2_bytes_per_cycle,
+            l2_completion: 14.0 * sector / chip.l2_bytes_per_cycle,
             addition: 3.5,
-            dirty_lines: (0.43 * chip.l2_bytes as f64) as usize / LINE as usize,
             dram_sector,
             dram_least: 2.4,
-            dram_elsewhere: 0.45 * chip.clock_ghz / chip.dram_channels as f64,
+            dram_read: 1.15 * chip.clock_ghz / chip.dram_channels as f64,
+            dram_write: 1.65 * chip.clock_ghz / chip.dram_channels as f64,
             region_lines: 64,
-            lines_at_hand: 1 << 20,
+            lines_at_hand: 1 << 18,
             page_lines: 4,
-            dram_page: 0.43 * chip.clock_ghz / chip.dram_channels as f64,
+            lines_of_pages: 1 << 16,
             dram_queue: 250.0,
         }
     }

@@ -15,6 +15,9 @@ pub(super) struct Line {
     pub(super) in_flight: usize,
     /// Of so many at a time a warp has registers for what they bring: to make another it waits until it can use the oldest.
     pub(super) registers: usize,
+    /// Loads in a round of a loop that also stores, none elsewhere. The stores of a round have to have read their registers before
+    /// the next round uses them again.
+    pub(super) of_round: usize,
     /// Whether an address depends on what another load brought.
     pub(super) dependent: bool,
     /// Instructions before each, and it: an average, if there are several.
@@ -22,7 +25,7 @@ pub(super) struct Line {
 }
 
 /// A line that nothing is known of.
-const UNKNOWN: Line = Line { in_flight: 1, registers: MOST, dependent: false, instructions: 1.0 };
+const UNKNOWN: Line = Line { in_flight: 1, registers: MOST, of_round: 0, dependent: false, instructions: 1.0 };
 
 /// Loads of one line that follow each other where LLVM, or ptxas if LLVM did not, has unrolled a loop.
 const UNROLLED: usize = 4;
@@ -93,6 +96,9 @@ impl Instructions {
                 if unrolled > 1 && loads > 1 {
                     known.registers = REGISTERS;
                 }
+                if run.looped && run.stores {
+                    known.of_round = known.of_round.max(run.loads.values().sum());
+                }
                 known.dependent = dependent.contains(&line);
                 let sum = reached.entry((line, head)).or_default();
                 *sum = (sum.0 + count, sum.1 + instructions);
@@ -111,6 +117,11 @@ impl Instructions {
     #[cfg(test)]
     pub(super) fn in_flight(at: &Location<'_>, in_flight: usize, instructions: f64) -> Self {
         Self::in_rounds(at, in_flight, MOST, instructions)
+    }
+
+    #[cfg(test)]
+    pub(super) fn of_round(at: &Location<'_>, of_round: usize, in_flight: usize, instructions: f64) -> Self {
+        Self([(at.line(), Line { in_flight, of_round, instructions, ..UNKNOWN })].into())
     }
 
     /// The same, of a loop that has registers for so many.

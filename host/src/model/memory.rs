@@ -5,16 +5,14 @@ use super::chip::{Chip, Constants};
 use super::{Busy, Traffic};
 use crate::sim::coalesce::{LINE, SECTOR};
 use crate::sim::trace::Line;
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
 
 /// Lines that no buffer has.
 const LINES_OF_OTHERS: u64 = 1 << 56;
 
 /// All sectors of a line.
 const WHOLE: u8 = 0b1111;
-
-/// Of so many lines of a set of the L2 that were touched longest ago any one goes, fitted to embeddings: if it were always the
-/// oldest, rows that there is not quite room for would never be found.
-const LEAVING: u64 = 4;
 
 /// The L2 and the memory behind it.
 pub(super) struct Memory {
@@ -24,9 +22,17 @@ pub(super) struct Memory {
     l2: Vec<Cache>,
     /// When each slice of each partition has done what it took, and when all would have if that were shared equally.
     slices: Vec<Vec<f64>>,
+    /// When the reads of each cluster of multiprocessors are there that are on their way.
+    reads: Vec<BinaryHeap<Reverse<u64>>>,
+    /// When each slice has done what it took of each cluster, by cluster, partition and slice.
+    taken: Vec<VecDeque<f64>>,
+    /// When that is done which was asked for last.
+    served: f64,
     /// When the last of those reads is there that each queue of each slice of a partition has on its way to others.
     behind: Vec<Vec<f64>>,
     pub(super) l2_free: f64,
+    /// When the last of those slices is done that something was asked of since this was 0.
+    pub(super) slices_free: f64,
     /// The same of the banks of the memory, those of a channel together.
     banks: Vec<f64>,
     pub(super) dram_free: f64,
@@ -39,12 +45,8 @@ pub(super) struct Memory {
     /// Regions of memory that it has at hand, and pages that it writes to.
     regions: AtHand,
     pages: AtHand,
-    /// How many lines are dirty, but for those that are known in part.
+    /// How many lines are dirty.
     pub(super) dirty_lines: usize,
-    /// Those lines; among them some that no longer are.
-    dirty: Vec<u64>,
-    /// How often one of them was drawn.
-    drawn: u64,
     /// Reads of each group of multiprocessors that are on their way, by line.
     flying: Vec<[Read; READS]>,
     pub(super) traffic: Traffic,
@@ -84,23 +86,26 @@ const READS: usize = 1 << 9;
 
 impl Memory {
     pub(super) fn new(chip: &Chip, constants: Constants) -> Self {
-        let of_lines = chip.l2_bytes as f64 * constants.l2_share / chip.l2_partitions as f64;
+        let bytes = (L2_SHARE * (chip.l2_bytes / chip.l2_partitions) as f64) as u64;
+        let clusters = constants.groups * CLUSTERS_OF_A_GROUP;
         Self {
             constants,
-            l2: (0..chip.l2_partitions).map(|_| Cache::of_l2(of_lines as u64, chip.l2_partitions, LEAVING)).collect(),
+            l2: (0..chip.l2_partitions).map(|_| Cache::new(bytes, chip.l2_partitions)).collect(),
             slices: vec![vec![0.0; chip.dram_channels]; chip.l2_partitions as usize],
+            reads: vec![BinaryHeap::new(); clusters],
+            taken: vec![VecDeque::new(); clusters * chip.dram_channels * chip.l2_partitions as usize],
+            served: 0.0,
             behind: vec![vec![0.0; chip.dram_channels * QUEUES]; chip.l2_partitions as usize],
             l2_free: 0.0,
+            slices_free: 0.0,
             banks: vec![0.0; chip.dram_channels * BANKS],
             dram_free: 0.0,
             now: 0.0,
             added: 0.0,
             load: 0.0,
             regions: AtHand::new(constants.region_lines, constants.lines_at_hand),
-            pages: AtHand::new(constants.page_lines, constants.lines_at_hand),
+            pages: AtHand::new(constants.page_lines, constants.lines_of_pages),
             dirty_lines: 0,
-            dirty: Vec::new(),
-            drawn: 0,
             flying: vec![[Read::default(); READS]; constants.groups],
             traffic: Traffic::default(),
             completed: 0.0,
@@ -115,8 +120,8 @@ impl Memory {
             let line = Line { number: LINES_OF_OTHERS + i, bytes: [SECTOR as u8; 4] };
             before.write(i as usize, &line, WHOLE, 0.0);
         }
-        let Self { l2, dirty_lines, dirty, drawn, .. } = before;
-        Self { l2, dirty_lines, dirty, drawn, ..Self::new(chip, constants) }
+        let Self { l2, dirty_lines, .. } = before;
+        Self { l2, dirty_lines, ..Self::new(chip, constants) }
     }
 
     /// Takes the slice of a partition of the L2 that a line belongs to for a request of so many of its sectors, and says when that
@@ -128,7 +133,74 @@ impl Memory {
         let (channel, all) = (self.channel(number), self.slices.len() * self.slices[partition].len());
         let free = &mut self.slices[partition][channel];
         *free = self.now.max(*free) + cycles * all as f64;
+        self.slices_free = self.slices_free.max(*free);
         *free
+    }
+
+    /// Reads sectors of a line for a multiprocessor of a cluster and a group, once the cluster has room for another read on its way and the
+    /// slice for another of its requests. Says when it is sent, and when they arrive.
+    pub(super) fn read_for(&mut self, cluster: usize, group: usize, number: u64, wanted: u8, at: f64) -> (f64, f64) {
+        let reads = &mut self.reads[cluster];
+        let mut at = at;
+        while let Some(Reverse(first)) = reads.peek() {
+            let first = f64::from_bits(*first);
+            if first > at {
+                if reads.len() < READS_OF_A_CLUSTER {
+                    break;
+                }
+                at = first;
+            }
+            reads.pop();
+        }
+        let queue = self.queue(cluster, self.near(group), number);
+        let sent = self.room(queue, at);
+        let arrives = self.read(group, number, wanted, sent);
+        self.take_room(queue, sent);
+        self.reads[cluster].push(Reverse(arrives.to_bits()));
+        (sent, arrives)
+    }
+
+    /// Writes to a line for a multiprocessor of a cluster and a group, once the slice has room for another request of the cluster, and says
+    /// when that is.
+    pub(super) fn write_for(&mut self, cluster: usize, group: usize, line: &Line, alone: u8, at: f64) -> f64 {
+        let queue = self.queue(cluster, self.home(line.number), line.number);
+        let sent = if alone != 0 { self.room(queue, at) } else { at };
+        self.write(group, line, alone, sent);
+        if alone != 0 {
+            self.take_room(queue, sent);
+        }
+        sent
+    }
+
+    /// The place in `taken` of a cluster's requests for lines like this, in a partition.
+    fn queue(&self, cluster: usize, partition: usize, number: u64) -> usize {
+        let slices = self.slices[partition].len();
+        (cluster * self.slices.len() + partition) * slices + self.channel(number)
+    }
+
+    /// When a slice has room for another request of a cluster, from `at` on.
+    fn room(&mut self, queue: usize, at: f64) -> f64 {
+        let taken = &mut self.taken[queue];
+        let mut at = at;
+        while let Some(first) = taken.front().copied() {
+            if first > at {
+                if taken.len() < OF_A_CLUSTER {
+                    break;
+                }
+                at = first;
+            }
+            taken.pop_front();
+        }
+        at
+    }
+
+    /// Has the request that was sent then take up room until it is served, if a slice had to.
+    fn take_room(&mut self, queue: usize, sent: f64) {
+        if self.served > sent {
+            let taken = &mut self.taken[queue];
+            let until = taken.back().map_or(self.served, |last| last.max(self.served));
+            taken.push_back(until);
+        }
     }
 
     /// The channel of the memory that a line belongs to, and the slice of a partition of the L2. Pieces that follow one another
@@ -140,7 +212,9 @@ impl Memory {
     /// The bank of the memory that a line belongs to. Pieces of a channel that follow one another belong to its banks as those of
     /// memory do to the channels.
     fn bank(&self, number: u64) -> usize {
-        self.channel(number) * BANKS + one_after_another(number / OF_A_CHANNEL / self.channels(), BANKS as u64) as usize
+        let (next, of) = (number / OF_A_CHANNEL / self.channels(), BANKS as u64);
+        let epoch = (self.now / EPOCH) as u64;
+        self.channel(number) * BANKS + (next.wrapping_add(mixed((next / of) ^ (epoch << 40))) % of) as usize
     }
 
     fn channels(&self) -> u64 {
@@ -156,9 +230,11 @@ impl Memory {
             known = Read { number, ..Read::default() };
         }
         let lacks = wanted & !known.sectors;
+        self.now = sent;
+        self.served = sent;
         if lacks != 0 {
-            self.now = sent;
             let served = self.take_l2(self.near(group), number, lacks, 0.0);
+            self.served = served;
             self.traffic.l2_reads += f64::from(lacks.count_ones());
             let there = self.fetch(self.near(group), number, lacks, served);
             let way = if there > served { self.constants.way_from_memory } else { self.constants.way_from_l2 };
@@ -182,7 +258,7 @@ impl Memory {
             known.added = served.max(known.ready).max(known.added) + self.constants.addition;
             self.added = self.added.max(known.added);
         }
-        self.soil(number, touched);
+        self.soil(number, touched, DIRTY_IN_PART);
     }
 
     /// Writes to a line from a group of multiprocessors: to some of its sectors `alone`, to others together with an earlier
@@ -193,25 +269,32 @@ impl Memory {
         let cycles = self.constants.l2_store + partial as f64 * self.constants.l2_partial;
         let [home, near] = [self.home(line.number), self.near(group)];
         self.now = sent;
+        self.served = sent;
         if alone != 0 {
-            self.take_l2(home, line.number, alone, cycles);
+            self.served = self.take_l2(home, line.number, alone, cycles);
         }
         self.traffic.l2_writes += f64::from(alone.count_ones());
-        self.write_at(home, line);
+        let most = match (self.write_at(home, line), partial) {
+            (true, _) => DIRTY_OF_COMING,
+            (false, 0) => DIRTY_WHOLE,
+            (false, _) => DIRTY_IN_PART,
+        };
         if near != home && line.bytes.iter().all(|bytes| bytes % SECTOR as u8 == 0) {
             self.write_at(near, line);
         }
-        self.soil(line.number, sectors(line));
+        self.soil(line.number, sectors(line), most);
     }
 
-    /// Has a partition of the L2 hold what is written to a line.
-    fn write_at(&mut self, partition: usize, line: &Line) {
+    /// Has a partition of the L2 hold what is written to a line, and says whether it comes for that.
+    fn write_at(&mut self, partition: usize, line: &Line) -> bool {
+        let comes = self.l2[partition].peek(line.number).is_none();
         let (known, gone) = self.l2[partition].touch(line.number);
         for sector in 0..4 {
             known.written[sector] = known.written[sector].saturating_add(line.bytes[sector]).min(SECTOR as u8);
             known.valid |= u8::from(known.written[sector] == SECTOR as u8) << sector;
         }
         self.evict(gone);
+        comes
     }
 
     /// Sees to it that sectors are in a partition of the L2, and says when they are.
@@ -248,9 +331,8 @@ impl Memory {
         let mut ready = known.ready.max(at);
         if lacks != 0 {
             self.traffic.dram_reads += f64::from(lacks.count_ones());
-            ready = self.transfer(number, lacks.count_ones(), at)
-                + self.constants.latency_dram * self.distance(partition, number)
-                + self.delay(number);
+            let begins = self.transfer(number, lacks.count_ones(), at);
+            ready = begins + self.constants.latency_dram * self.distance(partition, number) + self.delay(number);
             if let Some(known) = self.l2[home].peek(number) {
                 known.ready = ready;
             }
@@ -288,82 +370,64 @@ impl Memory {
         self.constants.late * (1.0 - at / self.constants.late_share).max(0.0)
     }
 
-    /// Marks sectors as dirty. Of lines with sectors of which only a part is known few find room in a set: of more, the one
-    /// touched longest ago is written back. Of the other dirty lines, if they are too many, any one is with those of its page, and
-    /// they stay as if touched.
-    fn soil(&mut self, number: u64, touched: u8) {
+    /// Marks sectors of a line as dirty. Of its set, few lines with sectors of which only a part is known stay dirty, and so many in all:
+    /// of more, the one touched longest ago is written back.
+    fn soil(&mut self, number: u64, touched: u8, most: usize) {
         let home = self.home(number);
         let Some(known) = self.l2[home].peek(number) else { return };
+        self.dirty_lines += usize::from(known.dirty == 0);
         known.dirty |= touched;
-        let whole = !known.is_known_in_part();
-        match (whole, std::mem::replace(&mut known.counted, whole)) {
-            (true, false) => {
-                self.dirty_lines += 1;
-                self.dirty.push(number);
-            }
-            (false, true) => self.dirty_lines -= 1,
-            _ => {}
-        }
-        if !whole && let Some(oldest) = self.l2[home].beyond(number, KNOWN_IN_PART, cache::Line::is_known_in_part) {
+        let in_part = known.is_known_in_part();
+        if in_part && let Some(oldest) = self.l2[home].beyond(number, KNOWN_IN_PART, cache::Line::is_known_in_part) {
             self.write_back(home, oldest);
         }
-        while self.dirty_lines > self.constants.dirty_lines {
-            self.drawn += 1;
-            let drawn = mixed(self.drawn) % self.dirty.len() as u64;
-            let number = self.dirty.swap_remove(drawn as usize);
-            let home = self.home(number);
-            if self.l2[home].peek(number).is_some_and(|known| known.counted) {
-                let first = number - number % self.constants.page_lines;
-                for number in first..first + self.constants.page_lines {
-                    if self.l2[home].peek(number).is_some_and(|known| known.counted) {
-                        self.l2[home].touch(number);
-                        self.write_back(home, number);
-                    }
-                }
-            }
+        if let Some(oldest) = self.l2[home].beyond(number, most, |line| line.dirty != 0) {
+            self.write_back(home, oldest);
         }
     }
 
-    /// Writes a dirty line back, which stays.
+    /// Writes a dirty line back, which stays, and is young again.
     fn write_back(&mut self, home: usize, number: u64) {
-        if let Some(known) = self.l2[home].peek(number) {
-            let written = *known;
-            known.valid |= known.dirty;
-            (known.dirty, known.counted) = (0, false);
-            self.evict(Some(written));
-        }
+        let (known, _) = self.l2[home].touch(number);
+        let written = *known;
+        known.valid |= known.dirty;
+        known.dirty = 0;
+        self.evict(Some(written));
     }
 
     /// Writes what is dirty of a line that goes; a sector of which only a part was written is read first.
     fn evict(&mut self, gone: Option<cache::Line>) {
         let Some(gone) = gone.filter(|gone| gone.dirty != 0) else { return };
-        self.dirty_lines -= usize::from(gone.counted);
+        self.dirty_lines -= 1;
         let (dirty, partial) = (gone.dirty.count_ones(), (gone.dirty & !gone.valid).count_ones());
         self.traffic.dram_reads += f64::from(partial);
         self.traffic.dram_writes += f64::from(dirty);
         self.completed += f64::from(partial);
         self.take_l2(self.home(gone.number), gone.number, 0, f64::from(partial) * self.constants.l2_completion);
-        let there = self.find_region(gone.number);
-        let again = if partial != 0 { self.access_cycles(partial) + there } else { 0.0 };
-        let page = self.open_page(gone.number);
-        self.take_dram(gone.number, self.access_cycles(dirty) + there + page + again, self.now);
+        let again = if partial != 0 { self.read_cycles(gone.number, partial) } else { 0.0 };
+        let cycles = again + self.write_cycles(gone.number, dirty);
+        let begins = self.take_dram(gone.number, cycles, self.now);
+        self.served = self.served.max(begins - WRITES_AHEAD);
     }
 
-    /// Cycles that the memory takes for so many sectors of one line.
-    fn access_cycles(&self, sectors: u32) -> f64 {
+    /// Cycles that the memory takes to read so many sectors of one line.
+    fn read_cycles(&mut self, number: u64, sectors: u32) -> f64 {
+        let moving = self.moving_cycles(sectors);
+        if self.regions.find(number) { moving } else { at_once(moving, self.constants.dram_read) }
+    }
+
+    /// Cycles that the memory takes to write so many sectors of one line. If all lines of a page are written, they take no more than
+    /// to be moved.
+    fn write_cycles(&mut self, number: u64, sectors: u32) -> f64 {
+        let moving = self.moving_cycles(sectors);
+        let more = at_once(moving, self.constants.dram_write) - moving;
+        let others = (self.constants.page_lines - 1) as f64;
+        moving + if self.pages.find(number) { -more / others } else { more }
+    }
+
+    /// Cycles to move so many sectors of one line.
+    fn moving_cycles(&self, sectors: u32) -> f64 {
         f64::from(sectors).max(self.constants.dram_least) * self.constants.dram_sector
-    }
-
-    /// Has the region of a line at hand, and says how many cycles that takes.
-    fn find_region(&mut self, number: u64) -> f64 {
-        if self.regions.find(number) { 0.0 } else { self.constants.dram_elsewhere }
-    }
-
-    /// Has the page of a line open for writes, and says how many cycles more that takes than a line's share of a page all lines of
-    /// which are written.
-    fn open_page(&mut self, number: u64) -> f64 {
-        let share = self.constants.dram_page / self.constants.page_lines as f64;
-        if self.pages.find(number) { -share } else { self.constants.dram_page - share }
     }
 
     /// Takes the bank of a line, from `at` on, for what all banks together would take so many cycles for, and says when that begins.
@@ -382,7 +446,7 @@ impl Memory {
 
     /// Moves sectors of a line from memory, and says when its turn has come.
     fn transfer(&mut self, number: u64, sectors: u32, at: f64) -> f64 {
-        let cycles = self.access_cycles(sectors) + self.find_region(number);
+        let cycles = self.read_cycles(number, sectors);
         let begins = self.take_dram(number, cycles, at);
         // The closer to its full rate, the longer the queues, long before it is reached.
         let share = (self.load / LATELY).min(MOST_LOADED);
@@ -390,8 +454,39 @@ impl Memory {
     }
 }
 
+/// What takes two things at once that take so long, most of which they do side by side.
+fn at_once(one: f64, other: f64) -> f64 {
+    one.max(other) + 0.1 * one.min(other)
+}
+
 /// Lines of a set of the L2 that may have sectors of which only a part is known.
 const KNOWN_IN_PART: usize = 2;
+
+/// Lines of a set that may be dirty when a store has another come, when one writes whole sectors of one that is here, and when one writes
+/// parts of sectors: by the probe `in_step`.
+const DIRTY_OF_COMING: usize = 7;
+const DIRTY_WHOLE: usize = 8;
+const DIRTY_IN_PART: usize = 9;
+
+/// Cycles after which other lines than before belong to the same bank: which do matters while they wait, and it is not always the same
+/// ones that wait for long (`abreast`).
+const EPOCH: f64 = 4000.0;
+
+/// Reads of a cluster that are on their way, beyond which the next waits, and requests of one that a slice takes in advance: fitted to
+/// `embedding`. Each cluster has the same share of an L2 that has enough to do, whatever it has of multiprocessors, by the probe `shares`.
+const READS_OF_A_CLUSTER: usize = 6000;
+const OF_A_CLUSTER: usize = 60;
+
+/// Cycles until a write to memory begins, beyond which the request of the L2 that it goes for counts as one that waits: fitted to how much
+/// sooner than the youngest the oldest blocks are half-way that copy rows (`abreast`).
+const WRITES_AHEAD: f64 = 3000.0;
+
+/// Clusters of a group of multiprocessors: by the probe `shares` six groups of an H200 have a cluster of two pairs beside two of three, the
+/// other two have three of three.
+pub(super) const CLUSTERS_OF_A_GROUP: usize = 3;
+
+/// The share of the L2 that has room for lines, fitted to `in_step` and `embedding`.
+const L2_SHARE: f64 = 0.97;
 
 /// Cycles over which the load of the memory is averaged.
 const LATELY: f64 = 4000.0;
@@ -443,8 +538,6 @@ fn pairs(sectors: u8) -> u8 {
 mod tests {
     use super::*;
     use gpu::suite::noise;
-    use std::cmp::Reverse;
-    use std::collections::BinaryHeap;
 
     fn h200() -> (Constants, Memory) {
         let chip = Chip::load("h200").expect("is built in");
@@ -569,38 +662,67 @@ mod tests {
         }
     }
 
-    /// What `in_a_circle` of `counted.cu` counted on an H200, whose L2 is sixteen times as large: the share of the sectors read that comes
-    /// from memory, of so many MiB that are read sixteen times in the same order.
+    /// What `in_step` of `counted.cu` counted on an H200, whose L2 is sixteen times as large: how many sectors are read and written back
+    /// for each line that is loaded from or stored to, of so many twelfths of 50 MiB that every multiprocessor comes back to in step with
+    /// all others, sixteen times.
     #[test]
-    fn of_lines_read_in_a_circle_hardly_any_stay_where_not_all_do() {
+    fn the_lines_of_the_l2_touched_last_stay() {
+        #[derive(Clone, Copy, Debug, PartialEq)]
+        enum Access {
+            Load,
+            Part,
+            Whole,
+        }
+        use Access::*;
         let chip = Chip { l2_bytes: 60 << 16, ..Chip::load("h200").expect("is built in") };
         let constants = Constants::of(&chip);
-        let from_memory = |sixteenths: u64, own: bool| {
-            let (mut memory, lines, mut at) = (Memory::new(&chip, constants), sixteenths << 9, 0.0);
-            for (round, i) in (0..16).flat_map(|round| (0..lines).map(move |i| (round, i))) {
-                let (sm, further) = (i % 128, i / 128);
-                let number = if own { sm * (lines / 128) + further } else { (i + 771 * round) % lines };
+        let step = 132 * 16;
+        let moved = |what: Access, apart: u64, round: u64| {
+            let (mut memory, mut at) = (Memory::new(&chip, constants), 0.0);
+            for (i, thread) in (0..16 * round).flat_map(|i| (0..step).map(move |thread| (i, thread))) {
+                let (number, group) =
+                    ((i % round * step + thread) * apart, thread as usize / 16 * constants.groups / 132);
                 at += 1e4;
-                memory.read(sm as usize * constants.groups / 132, number, WHOLE, at);
+                match what {
+                    Load => _ = memory.read(group, number, 1, at),
+                    Part => memory.write(group, &Line { number, bytes: [4, 0, 0, 0] }, 1, at),
+                    Whole => memory.write(group, &Line { number, bytes: [SECTOR as u8; 4] }, WHOLE, at),
+                }
             }
-            memory.traffic.dram_reads / (64 * lines) as f64
+            [memory.traffic.dram_reads, memory.traffic.dram_writes].map(|sectors| sectors / (16 * round * step) as f64)
         };
-        for (mebibytes, own, measured) in [
-            (40, true, 0.066),
-            (44, true, 0.110),
-            (48, true, 0.427),
-            (52, true, 0.956),
-            (60, true, 1.000),
-            (32, false, 0.095),
-            (40, false, 0.174),
-            (48, false, 0.323),
-            (52, false, 0.459),
-            (56, false, 0.610),
-            (64, false, 0.894),
+        for (what, apart, round, measured) in [
+            (Load, 1, 8, [0.125, 0.0]),
+            (Load, 1, 10, [0.284, 0.0]),
+            (Load, 1, 11, [1.016, 0.0]),
+            (Load, 1, 12, [1.917, 0.0]),
+            (Load, 4, 8, [0.217, 0.0]),
+            (Load, 4, 12, [1.566, 0.0]),
+            (Load, 4, 16, [1.986, 0.0]),
+            (Part, 1, 6, [0.048, 0.043]),
+            (Part, 1, 8, [0.052, 0.343]),
+            (Part, 1, 10, [0.061, 0.908]),
+            (Part, 1, 13, [0.063, 0.964]),
+            (Part, 1, 14, [0.340, 0.971]),
+            (Part, 1, 16, [0.942, 0.983]),
+            (Part, 4, 6, [0.049, 0.160]),
+            (Part, 4, 8, [0.056, 0.494]),
+            (Part, 4, 12, [0.246, 0.923]),
+            (Part, 4, 16, [0.758, 0.981]),
+            (Whole, 1, 6, [0.0, 0.017]),
+            (Whole, 1, 8, [0.0, 2.569]),
+            (Whole, 1, 10, [0.0, 3.828]),
+            (Whole, 4, 6, [0.0, 0.785]),
+            (Whole, 4, 8, [0.0, 2.373]),
+            (Whole, 4, 12, [0.0, 3.777]),
         ] {
-            let predicted = from_memory(mebibytes, own);
-            let error = (predicted - measured).abs();
-            assert!(error < 0.3, "{mebibytes} MiB, own {own}: {predicted:.3} for {measured}");
+            let predicted = moved(what, apart, round);
+            // Of lines that are loaded two sectors are read each, of those that are stored to whole four written.
+            let of_lines = [if what == Load { 2.0 } else { 1.0 }, if what == Whole { 4.0 } else { 1.0 }];
+            for (i, sectors) in of_lines.into_iter().enumerate() {
+                let error = (predicted[i] - measured[i]).abs() / sectors;
+                assert!(error < 0.27, "{what:?}, every {apart}., {round} steps: {predicted:.3?} for {measured:.3?}");
+            }
         }
     }
 
@@ -659,7 +781,11 @@ mod tests {
     fn lines_that_lie_apart_cost_the_memory_more() {
         let chip = Chip { l2_bytes: 60 << 14, ..Chip::load("h200").expect("is built in") };
         let constants = Constants::of(&chip);
-        let constants = Constants { lines_at_hand: constants.lines_at_hand / 64, ..constants };
+        let constants = Constants {
+            lines_at_hand: constants.lines_at_hand / 64,
+            lines_of_pages: constants.lines_of_pages / 64,
+            ..constants
+        };
         let cycles = |every: u64, stores: bool| {
             let mut memory = Memory::new(&chip, constants);
             let lines = (1 << 24) / LINE;

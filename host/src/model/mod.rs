@@ -9,28 +9,30 @@
 //! those of each pass through the tags pass the data by themselves, after those that are at hand. The load/store unit serves
 //! requests in the order in which they come, but after a pass that finds a line missing up to two whose lines are at hand. A load
 //! passes the data once all of its lines are there, those that asked for lines and those that waited for what others had asked for by
-//! turns, and eleven wavefronts of them for ten of those that find theirs at once. Until then it holds its lines, each of which has one
+//! turns, and five wavefronts of them for two of those that find theirs at once. Until then it holds its lines, each of which has one
 //! of the places of its bank, a quarter of all, and others that find none wait. If a line that is held has to go for another, those
 //! that ask for it until then find it all the same, which is not so on a GPU. All wait once loads that do have passed the tags 1024
-//! times. Four of seven lines stay while others come and go, once they were touched again. A load takes two cycles for each of its
-//! wavefronts, and two loads share the data, of two warps if they find their lines at once. Warps come to barriers two cycles
+//! times. Two of the four lines of a set stay while others come and go, once they were touched again. A load takes two cycles for each of
+//! its wavefronts, and two loads share the data, of two warps if they find their lines at once. Warps come to barriers two cycles
 //! apart, and those that skip a few accesses to shared memory between two of them take the load/store unit all the same, since
 //! ptxas makes predicates of such branches.
 //!
 //! Blocks are launched on one multiprocessor after another, as far as they have room. Some sixteen in a row are a group, up to four
-//! of whose reads of the same sectors the L2 serves as one, if they come before it has sent them to the first. It has partitions: a
+//! of whose reads of the same sectors the L2 serves as one, if they come before it has sent them to the first. A group has three
+//! clusters of four or six, each of which has the same share of an L2 that has enough to do. That has partitions: a
 //! line of memory belongs to one, a multiprocessor reads and writes through the one that it is at, and what that gets from the other
 //! stays in both; sectors that are written in part are taken not to. Reads of lines of the other one wait for those before them in
 //! the same queue, whether what they ask for is there or not. How long the way to a line is differs from group to group. Lines with
 //! sectors that are written in part find little room: beyond that they are read and written back, which keeps the L2 busy for as long
-//! as it needs for eighteen sectors. Of other lines no more than 43 % of the L2 stay dirty. A launch finds so many: it comes after
-//! a flush that wrote, and what it reads in their place waits until they are written back. An L2 that has enough to do stops the
-//! load/store units. Memory takes longer for lines that lie apart, to write more so than to read, and for some lines, as if it were
-//! refreshed; each of its banks serves what waits for it in order.
+//! as it needs for eighteen sectors. Of other lines about half of a set stay dirty: the oldest is written back. A launch finds so many: it
+//! comes after a flush that wrote, and what it reads in their place waits until they are written back. An L2 that has enough to do, or to
+//! write to memory, stops the load/store units. Memory takes longer for lines that lie apart, to write more so than to read, and for some
+//! lines, as if it were refreshed; each of its banks serves what waits for it in order.
 
 mod cache;
 pub mod chip;
 mod instructions;
+mod l1;
 mod machine;
 mod memory;
 mod multiprocessor;
@@ -176,7 +178,7 @@ const DEEPER: u64 = 16;
 /// So many waves show how a launch goes on, and one of no more than these is replayed to its end, if that is worth no more than so
 /// many times the effort: its warps drift apart all the while.
 const SOME_WAVES: u64 = 4;
-const WHOLE: u64 = 64;
+const WHOLE: u64 = 140;
 
 /// A load/store unit that is busy for less than this share of the time is not what a launch waits for.
 const BINDING: f64 = 0.6;

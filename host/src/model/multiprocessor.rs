@@ -1,9 +1,8 @@
 //! A multiprocessor, as a launch is replayed on it: its four parts, the load/store unit that they share, and its L1.
 
-use super::cache::{self, Cache};
 use super::chip::Constants;
+use super::l1::L1;
 use super::memory::{Memory, sectors};
-use crate::sim::coalesce::LINE;
 use crate::sim::trace::{Line, Lines, TAG_BANKS, Traced, What, tag_bank};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
@@ -14,8 +13,8 @@ const ON_THEIR_WAY: usize = 7;
 /// Parts of a multiprocessor.
 pub(super) const PARTS: usize = 4;
 
-/// Requests that each of them takes for the load/store unit in advance: by the probe `queues`.
-const QUEUE: usize = 16;
+/// Requests of each of them that have not come to the load/store unit, beyond which its warps wait: by the probe `backlog`.
+const QUEUE: usize = 10;
 
 /// Cycles of the load/store unit that a load takes at least, fitted to `constant` and `batched`.
 const LOAD: f64 = 1.15;
@@ -23,8 +22,11 @@ const LOAD: f64 = 1.15;
 /// Requests that it serves in the order in which they came, of all parts: by the probe `arrivals`.
 const IN_ORDER: usize = 24;
 
-/// Those that have their turn after a pass through the tags that missed, if all their lines are at hand: by the probe `turns`.
+/// Those that have their turn after a pass through the tags that missed: by the probe `turns`.
 const AFTER_MISS: usize = 2;
+
+/// Loads that wait for places of lines, beyond which nothing is looked up, not even lines at hand.
+const WAITING: usize = 2;
 
 /// Requests that the load/store unit has served and that wait for the data, beyond which it waits as well: by the probe `streams`, in
 /// which a warp that comes later passes beside one that has three more loads to pass.
@@ -32,7 +34,10 @@ const SERVED: usize = 2;
 
 /// Wavefronts of loads that came back for each of one at hand, while both wait for the data: fitted to `matrix_column_sums_warp`. By the
 /// probe `returns` it is not wavefronts that take turns, but presumably four lines of a load that came back and one or three at hand.
-const CAME_BACK: f64 = 1.1;
+const CAME_BACK: f64 = 2.5;
+
+/// Cycles in which the tags look nothing up that they take to have a line of each bank go, for one to come: fitted to the probe `bursts`.
+const CLEARING: f64 = 2.0;
 
 /// Passes through the tags of loads that wait for lines, beyond which no load is looked up: by the probe `pending`.
 const PENDING: u32 = 1024;
@@ -58,7 +63,7 @@ pub(super) struct Part {
 impl Part {
     fn new() -> Self {
         let [waiting, throttled] = [(); 2].map(|()| BinaryHeap::new());
-        let queue = VecDeque::with_capacity(QUEUE);
+        let queue = VecDeque::with_capacity(QUEUE + IN_ORDER);
         Self { issue_free: 0.0, queue, entered: 0, waits: false, waiting, throttled, looks: f64::INFINITY }
     }
 
@@ -68,7 +73,7 @@ impl Part {
     }
 
     fn is_full(&self) -> bool {
-        self.queue.len() >= QUEUE
+        self.queue.len() - self.entered >= QUEUE
     }
 
     /// Whether a warp's request, which is for the load/store unit or not, has to wait.
@@ -170,14 +175,15 @@ pub(super) struct Multiprocessor {
     group: usize,
     /// Those whose ways to the L2 are as long as its own.
     pair: usize,
-    l1: Cache,
-    /// Places of each bank of the tags, how many of these loads hold, and how many loads all of whose lines were looked up hold some: if
-    /// none does, nothing would give one back, and there is a place for every line.
-    places: usize,
-    held: [usize; TAG_BANKS],
+    /// Those that have the same share of the L2 together.
+    pub(super) cluster: usize,
+    l1: L1,
+    /// Loads all of whose lines were looked up and that wait for some: if there is none, nothing would give a place back, and every line
+    /// has one.
     holding: usize,
-    /// Lines that loads wait for and that had to go for others.
-    beyond: Vec<cache::Line>,
+    /// When the tags have last looked lines up, and for how long they have not since lines went for those to come.
+    looked_up: f64,
+    idle: f64,
     /// The lines stored to last, and their sectors that are on their way to the L2.
     stored: VecDeque<(u64, u8)>,
     pub(super) parts: [Part; PARTS],
@@ -185,6 +191,8 @@ pub(super) struct Multiprocessor {
     order: u64,
     entered: usize,
     entered_last: usize,
+    /// Those that have come since this was last emptied: the slot and the warp of each, and its place among the warp's.
+    came: Vec<(usize, usize, usize)>,
     /// The part whose request has just missed, and how many of others have their turn before it goes on.
     missed: Option<(usize, usize)>,
     /// When it turns to the next.
@@ -205,7 +213,7 @@ pub(super) struct Multiprocessor {
     pub(super) returned: BTreeMap<u64, (Passing, Pending)>,
     /// When the next of them passes.
     pub(super) passes: f64,
-    port_free: f64,
+    pub(super) port_free: f64,
     pub(super) next_launch: f64,
     /// When the last warp that came to a barrier is there.
     pub(super) met: f64,
@@ -216,24 +224,23 @@ pub(super) struct Multiprocessor {
 }
 
 impl Multiprocessor {
-    /// An idle one of this number with so much L1. Those of a group share reads of the L2.
-    pub(super) fn new(number: usize, group: usize, l1_bytes: u64) -> Self {
-        let l1 = Cache::of_l1(l1_bytes);
-        let places = (l1_bytes / LINE) as usize / TAG_BANKS;
+    /// An idle one of this number, of a cluster and a group, with so much L1. Those of a group share reads of the L2.
+    pub(super) fn new(number: usize, cluster: usize, group: usize, l1_bytes: u64) -> Self {
         let [lsu_free, port_free, next_launch, issue_cycles, global_cycles, shared_cycles] = [0.0; 6];
         Self {
             group,
             pair: number / 2,
-            l1,
-            places,
-            held: [0; TAG_BANKS],
+            cluster,
+            l1: L1::new(l1_bytes),
             holding: 0,
-            beyond: Vec::new(),
+            looked_up: 0.0,
+            idle: 0.0,
             stored: VecDeque::with_capacity(ON_THEIR_WAY),
             parts: std::array::from_fn(|_| Part::new()),
             order: 0,
             entered: 0,
             entered_last: 0,
+            came: Vec::new(),
             missed: None,
             turns: f64::INFINITY,
             lsu_free,
@@ -255,9 +262,12 @@ impl Multiprocessor {
     }
 
     /// The part that the load/store unit turns to: that whose first request came first. After a pass of it that missed a few others have
-    /// their turn, as long as all lines of the one that came next are at hand.
-    pub(super) fn next_part(&mut self, lines_of: impl Fn(&Queued) -> Lines) -> Option<usize> {
+    /// their turn.
+    pub(super) fn next_part(&mut self) -> Option<usize> {
         let missed = self.missed.take();
+        if self.parts.iter().filter(|part| part.entered > 0 && part.waits).count() >= WAITING {
+            return None;
+        }
         let waiting = || (0..PARTS).filter(|part| self.parts[*part].has_turn());
         let came = |part: &usize| self.parts[*part].queue[0].order;
         let first = waiting().min_by_key(came)?;
@@ -265,13 +275,6 @@ impl Multiprocessor {
         let (Some((_, left)), Some(next)) = (missed.filter(|(part, _)| *part == first), next) else {
             return Some(first);
         };
-        let (lines, at) = (lines_of(&self.parts[next].queue[0]), self.lsu_free);
-        let is_here = |line: &Line| {
-            self.known(line.number).is_some_and(|known| sectors(line) & !known.valid == 0 && known.ready <= at)
-        };
-        if !lines.iter().all(is_here) {
-            return Some(first);
-        }
         self.missed = (left > 1).then_some((first, left - 1));
         Some(next)
     }
@@ -290,6 +293,11 @@ impl Multiprocessor {
         self.enter();
     }
 
+    /// The requests that have come to the load/store unit since it was last asked for them.
+    pub(super) fn came(&mut self) -> impl Iterator<Item = (usize, usize, usize)> + use<> {
+        std::mem::take(&mut self.came).into_iter()
+    }
+
     /// Has requests come to the load/store unit as long as it has room, of one part after another.
     fn enter(&mut self) {
         while self.entered < IN_ORDER {
@@ -298,7 +306,9 @@ impl Multiprocessor {
             let Some(part) = next.into_iter().find(has_more) else { return };
             let Part { queue, entered, .. } = &mut self.parts[part];
             self.order += 1;
-            queue[*entered].order = self.order;
+            let request = &mut queue[*entered];
+            request.order = self.order;
+            self.came.push((request.slot, request.warp, request.place));
             *entered += 1;
             self.entered += 1;
             self.entered_last = part;
@@ -367,27 +377,16 @@ impl Multiprocessor {
     fn give_back(&mut self, lines: &[Line], holds: u32) {
         self.holding -= usize::from(holds != 0);
         for (_, line) in lines.iter().enumerate().filter(|(i, _)| holds >> i & 1 == 1) {
-            let known = self.known(line.number).expect("a line that is held is known");
-            known.held -= 1;
-            let is_last = known.held == 0;
-            self.held[tag_bank(line.number)] -= usize::from(is_last);
+            self.l1.give_back(line.number);
         }
-        self.beyond.retain(|known| known.held > 0);
     }
 
-    /// Touches a line. One that loads wait for and that has to go for it is known as long as they do.
-    fn touch(&mut self, number: u64) -> &mut cache::Line {
-        if let Some(i) = self.beyond.iter().position(|known| known.number == number) {
-            return &mut self.beyond[i];
-        }
-        let (known, gone) = self.l1.touch(number);
-        self.beyond.extend(gone.filter(|gone| gone.held > 0));
-        known
-    }
-
-    /// A line that is here or on its way.
-    fn known(&mut self, number: u64) -> Option<&mut cache::Line> {
-        self.beyond.iter_mut().find(|known| known.number == number).or_else(|| self.l1.peek(number))
+    /// Has lines go for those to come while the tags look nothing up, for so many cycles.
+    fn clear(&mut self, cycles: f64) {
+        self.idle += cycles.max(0.0);
+        let count = (self.idle / CLEARING).floor();
+        self.idle = (self.idle - count * CLEARING).max(0.0);
+        self.l1.make_reserve(count.min(64.0) as u32);
     }
 
     /// Serves the first request of a part, which touches `lines`, as far as one turn goes. A store to lines that the warp has just
@@ -436,7 +435,7 @@ impl Multiprocessor {
     }
 
     /// Looks the lines of a load up. In each pass every bank of the tags takes the next of its lines, if that is here or there is a
-    /// place for it. A pass that finds one missing ends the turn.
+    /// place for it. A pass that finds one missing ends the turn. While others wait, one whose set is crowded is put off once.
     fn load(
         &mut self,
         part: usize,
@@ -450,23 +449,30 @@ impl Multiprocessor {
         let mut load = self.parts[part].queue[0].load;
         let others = (0..PARTS).any(|other| other != part && !self.parts[other].queue.is_empty());
         let mut at = now;
+        self.clear(now - self.looked_up);
         while load.looked_up < lines.len() {
             let (before, coming, mut missing, mut waits) = (load.looked_up, load.coming, 0, self.pending >= PENDING);
-            let banks = if waits { 0 } else { TAG_BANKS };
+            let (banks, mut put_off) = (if waits { 0 } else { TAG_BANKS }, false);
             for bank in 0..banks {
                 let of_bank = |i: &usize| tag_bank(lines[*i].number) == bank;
                 load.next[bank] = (load.next[bank]..lines.len()).find(of_bank).unwrap_or(lines.len());
                 let Some(line) = lines.get(load.next[bank]) else { continue };
-                let has_place = self.held[bank] < self.places || self.holding == 0;
-                let Some((ready, found)) = self.look_up(line, past_l1, has_place, at, constants, memory) else {
-                    waits = true;
-                    continue;
-                };
+                let number = line.number;
+                if !past_l1 && self.l1.get(number).is_none() {
+                    while !others && !self.l1.has_room(number) && self.l1.can_make_room(number) {
+                        self.l1.make_reserve(1);
+                    }
+                    if !self.l1.has_room(number) {
+                        let goes = self.l1.can_make_room(number);
+                        if goes || self.holding > 0 {
+                            (put_off, waits) = (put_off || goes, waits || !goes);
+                            continue;
+                        }
+                    }
+                }
+                let (ready, found) = self.look_up(line, past_l1, at, constants, memory);
                 if !past_l1 && found != Found::Here {
-                    let known = self.known(line.number).expect("it was looked up");
-                    known.held += 1;
-                    let is_first = known.held == 1;
-                    self.held[bank] += usize::from(is_first);
+                    self.l1.hold(number);
                     load.holds |= 1 << load.next[bank];
                 }
                 load.next[bank] += 1;
@@ -476,6 +482,9 @@ impl Multiprocessor {
                 missing += u32::from(found == Found::Missing);
                 load.asked |= found == Found::Missing;
             }
+            if put_off {
+                self.l1.make_reserve(1);
+            }
             load.passes += u32::from(load.looked_up > before);
             // Once it has to wait, its earlier passes count as well.
             self.pending += match (coming, load.coming) {
@@ -483,9 +492,13 @@ impl Multiprocessor {
                 (0, _) => load.passes,
                 _ => u32::from(load.looked_up > before),
             };
-            self.parts[part].waits = load.looked_up == before;
+            self.parts[part].waits = load.looked_up == before && !put_off;
             // It sends one read a cycle.
             at += f64::from(missing.max(1));
+            if !others {
+                self.clear(f64::from(missing.saturating_sub(1)));
+            }
+            self.looked_up = at;
             if waits || load.coming > coming && others && load.looked_up < lines.len() {
                 self.lsu_free = at;
                 self.missed = Some((part, AFTER_MISS));
@@ -524,43 +537,38 @@ impl Multiprocessor {
         })
     }
 
-    /// Looks a line of a load up, and says when it is here and how it was found; nothing if it has to wait for a place.
+    /// Looks a line of a load up, for which there is room, and says when it is here and how it was found.
     fn look_up(
         &mut self,
         line: &Line,
         past_l1: bool,
-        has_place: bool,
         at: f64,
         constants: &Constants,
         memory: &mut Memory,
-    ) -> Option<(f64, Found)> {
+    ) -> (f64, Found) {
         let wanted = sectors(line);
         if past_l1 {
-            let arrives = self.read(line.number, wanted, at, constants, memory);
-            return Some((arrives, Found::Missing));
+            return (self.read(line.number, wanted, at, constants, memory), Found::Missing);
         }
-        let needs_none = |known: &mut cache::Line| known.held > 0 || known.ready > at || wanted & !known.valid == 0;
-        if !has_place && !self.known(line.number).is_some_and(needs_none) {
-            return None;
-        }
-        let known = self.touch(line.number);
+        let known = self.l1.touch(line.number);
         let (lacks, ready) = (wanted & !known.valid, known.ready);
         if lacks == 0 {
-            return Some((ready, if ready > at { Found::Coming } else { Found::Here }));
+            return (ready, if ready > at { Found::Coming } else { Found::Here });
         }
         known.valid |= lacks;
         let arrives = self.read(line.number, lacks, at, constants, memory).max(ready);
-        if let Some(known) = self.known(line.number) {
+        if let Some(known) = self.l1.get(line.number) {
             known.ready = arrives;
         }
-        Some((arrives, Found::Missing))
+        (arrives, Found::Missing)
     }
 
     /// Reads sectors of a line, and says when they are here.
     fn read(&mut self, number: u64, wanted: u8, at: f64, constants: &Constants, memory: &mut Memory) -> f64 {
         let sent = self.send(at, wanted, constants);
-        memory.read(self.group, number, wanted, sent)
-            + constants.way_of_pair * memory.way(number, constants.groups + self.pair)
+        let (sent, arrives) = memory.read_for(self.cluster, self.group, number, wanted, sent);
+        self.wait_for_room(sent, wanted, constants);
+        arrives + constants.way_of_pair * memory.way(number, constants.groups + self.pair)
     }
 
     /// Stores to `lines`. Sectors that the warp has just stored to `with`, or that any warp's store has on their way, go to the
@@ -578,9 +586,21 @@ impl Multiprocessor {
             };
             let alone = sectors(line) & !just & !*stored;
             *stored |= sectors(line);
-            self.touch(line.number);
-            memory.write(self.group, line, alone, self.send(start, alone, constants));
+            if self.l1.get(line.number).is_none() && !self.l1.has_room(line.number) {
+                self.l1.make_reserve(1);
+            }
+            if self.l1.get(line.number).is_some() || self.l1.has_room(line.number) {
+                self.l1.touch(line.number);
+            }
+            let sent = self.send(start, alone, constants);
+            let sent = memory.write_for(self.cluster, self.group, line, alone, sent);
+            self.wait_for_room(sent, alone, constants);
         }
+    }
+
+    /// Has the port wait with a request for sectors of one line until that is sent.
+    fn wait_for_room(&mut self, sent: f64, sectors: u8, constants: &Constants) {
+        self.port_free = self.port_free.max(sent + f64::from(sectors.count_ones()) / constants.port_sectors);
     }
 
     /// Sends a request for sectors of one line through the port to the L2, and says when it is there.
@@ -603,7 +623,7 @@ mod tests {
         let chip = Chip::load("h200").expect("is built in");
         let constants = Constants::of(&chip);
         let mut memory = Memory::new(&chip, constants);
-        let mut sm = Multiprocessor::new(0, 0, 1 << 16);
+        let mut sm = Multiprocessor::new(0, 0, 0, 1 << 16);
         let (load, at) = (What::Load { past_l1: false }, Location::caller());
         let request = Traced {
             warp: 0,
