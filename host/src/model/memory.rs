@@ -472,20 +472,20 @@ const DIRTY_IN_PART: usize = 9;
 /// ones that wait for long (`abreast`).
 const EPOCH: f64 = 4000.0;
 
-/// Reads of a cluster that are on their way, beyond which the next waits, and requests of one that a slice takes in advance: fitted to
-/// `embedding`. Each cluster has the same share of an L2 that has enough to do, whatever it has of multiprocessors, by the probe `shares`.
+/// Reads of a cluster that are on their way, beyond which the next waits, fitted to the probe `shares`, and requests of one that a slice
+/// takes in advance, fitted to `embedding`. Each cluster has the same share of an L2 that has enough to do, whatever it has of multiprocessors, by the probe `shares`.
 const READS_OF_A_CLUSTER: usize = 6000;
 const OF_A_CLUSTER: usize = 60;
 
-/// Cycles until a write to memory begins, beyond which the request of the L2 that it goes for counts as one that waits: fitted to how much
-/// sooner than the youngest the oldest blocks are half-way that copy rows (`abreast`).
+/// Cycles until a write to memory begins, beyond which the request of the L2 that it goes for counts as one that waits: fitted to
+/// `embedding`, of which the oldest blocks get ahead of the others then.
 const WRITES_AHEAD: f64 = 3000.0;
 
-/// Clusters of a group of multiprocessors: by the probe `shares` six groups of an H200 have a cluster of two pairs beside two of three, the
+/// Clusters of a group of multiprocessors: by the probe `shares` six groups of an H100 have a cluster of two pairs beside two of three, the
 /// other two have three of three.
 pub(super) const CLUSTERS_OF_A_GROUP: usize = 3;
 
-/// The share of the L2 that has room for lines, fitted to `in_step` and `embedding`.
+/// The share of the L2 that has room for lines, fitted to `embedding`: by `in_step` it is rather more.
 const L2_SHARE: f64 = 0.97;
 
 /// Cycles over which the load of the memory is averaged.
