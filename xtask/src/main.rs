@@ -252,6 +252,10 @@ fn ptx(matches: &ArgMatches) -> Result<bool> {
 /// The program alone does it: the kernels' PTX is in it, and it finds the driver when it runs.
 fn dist(folder: &Path) -> Result<bool> {
     check::cargo(&["build", "--release", "--package", "busload", "--bin", "busload"])?;
+    // Cargo has put it beside this program's own profile, wherever its target folder is.
+    let this = std::env::current_exe().context("this program's path")?;
+    let target = this.ancestors().nth(2).with_context(|| this.display().to_string())?;
+    let built = target.join("release").join(format!("busload{}", std::env::consts::EXE_SUFFIX));
     if folder.exists() {
         let ours =
             folder.join("busload").is_file() || folder.read_dir().is_ok_and(|mut entries| entries.next().is_none());
@@ -263,9 +267,9 @@ fn dist(folder: &Path) -> Result<bool> {
         std::fs::remove_dir_all(folder).with_context(|| folder.display().to_string())?;
     }
     std::fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
-    for file in ["target/release/busload", "README.md", "LICENSE-APACHE", "LICENSE-MIT"] {
-        let name = Path::new(file).file_name().expect("a file");
-        std::fs::copy(file, folder.join(name)).with_context(|| file.to_owned())?;
+    for file in [&*built, Path::new("README.md"), Path::new("LICENSE-APACHE"), Path::new("LICENSE-MIT")] {
+        let name = file.file_name().expect("a file");
+        std::fs::copy(file, folder.join(name)).with_context(|| file.display().to_string())?;
     }
     println!("{}: copy it to the GPU machine and run ./busload bench", folder.display());
     Ok(true)
