@@ -459,21 +459,25 @@ static void back_in_step(char* zeros, size_t bytes, unsigned sms) {
     for (double of : {16, 24, 28, 32, 40}) run(Access::load, of, Access::part, of, 1, 16 * steps_of(of));
 }
 
-// ---- Lines that an L1 loses to stores: each lane copies a row of its own, one float at a time, from a row that so many lanes share.
-// What a warp has loaded a float of it comes back to once it and all others have stored to 32 lines each.
+// ---- Lines that an L1 loses to stores: each lane copies a row of its own, one float after another, from a row that so many lanes share.
+// What a warp has loaded a float of it comes back to once it and all others have stored to 32 lines each, or with four floats a round, as
+// compilers unroll such a loop, after the fourth.
 
-template <bool stores>
+template <bool stores, unsigned a_round>
 __global__ void __launch_bounds__(256) rows(const float* zeros, float* to, unsigned width, unsigned lanes) {
     const size_t thread = blockIdx.x * size_t(blockDim.x) + threadIdx.x;
     const float* from = zeros + thread / lanes * width;
     float* row = to + thread * width;
     float sum = 0;
 #pragma unroll 1
-    for (unsigned i = 0; i < width; i++) {
-        float value;
-        asm volatile("ld.global.ca.f32 %0, [%1];" : "=f"(value) : "l"(from + i) : "memory");
-        if (stores) asm volatile("st.global.f32 [%0], %1;" ::"l"(row + i), "f"(value) : "memory");
-        sum += value;
+    for (unsigned round = 0; round < width; round += a_round) {
+#pragma unroll
+        for (unsigned i = round; i < round + a_round; i++) {
+            float value;
+            asm volatile("ld.global.ca.f32 %0, [%1];" : "=f"(value) : "l"(from + i) : "memory");
+            if (stores) asm volatile("st.global.f32 [%0], %1;" ::"l"(row + i), "f"(value) : "memory");
+            sum += value;
+        }
     }
     if (sum != 0) *to = sum;
 }
@@ -481,23 +485,20 @@ __global__ void __launch_bounds__(256) rows(const float* zeros, float* to, unsig
 static void lost_to_stores(char* zeros, int sms) {
     auto from = reinterpret_cast<const float*>(zeros);
     auto to = reinterpret_cast<float*>(zeros + (size_t(256) << 20));
-    CHECK(cudaFuncSetAttribute(rows<true>, cudaFuncAttributePreferredSharedMemoryCarveout, 14));
-    CHECK(cudaFuncSetAttribute(rows<false>, cudaFuncAttributePreferredSharedMemoryCarveout, 14));
-    for (unsigned width : {64, 96, 128}) {
-        for (unsigned lanes : {16, 32, 64, 128, 256}) {
-            for (bool stores : {false, true}) {
-                const unsigned blocks = 8 * sms;
-                printf("rows: of %u floats, %u lanes load one, %u warps %s:\n", width, lanes, 8 * blocks,
-                       stores ? "copy them" : "store nothing");
-                if (stores) {
-                    rows<true><<<blocks, 256>>>(from, to, width, lanes);
-                } else {
-                    rows<false><<<blocks, 256>>>(from, to, width, lanes);
-                }
+    const unsigned blocks = 8 * sms;
+    auto run = [&](auto kernel, const char* does) {
+        CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout, 14));
+        for (unsigned width : {64, 96, 128}) {
+            for (unsigned lanes : {16, 32, 64, 128, 256}) {
+                printf("rows: of %u floats, %u lanes load one, %u warps %s:\n", width, lanes, 8 * blocks, does);
+                kernel<<<blocks, 256>>>(from, to, width, lanes);
                 CHECK(cudaDeviceSynchronize());
             }
         }
-    }
+    };
+    run(rows<false, 1>, "store nothing");
+    run(rows<true, 1>, "copy them");
+    run(rows<true, 4>, "copy four floats a round");
 }
 
 int main() {

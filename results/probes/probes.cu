@@ -1830,12 +1830,15 @@ static void ages(char* buffer, size_t bytes, int sms) {
 }
 
 // ---- Whether warps that stay on lines stay abreast: each lane of eight blocks a multiprocessor copies a row of its own, one float at a
-// time, so that it goes back to the same two lines 32 times. When warps are half-way and done, and how far those of a block are apart.
+// time past the L1 so that it goes back to the same two lines 32 times, or four a round through the L1, as `embedding_thread_a_row` does.
+// When warps are half-way and done, how far those of a block are apart, and by age.
 
 struct Reached {
     unsigned long long begin, half, end;
+    unsigned sm;
 };
 
+template <unsigned a_round>
 __global__ void __launch_bounds__(256) copy_rows(const float* from, const unsigned* rows, float* to, unsigned width, Reached* reached) {
     const size_t thread = blockIdx.x * size_t(blockDim.x) + threadIdx.x;
     auto now = [] {
@@ -1845,13 +1848,21 @@ __global__ void __launch_bounds__(256) copy_rows(const float* from, const unsign
     };
     Reached mine;
     mine.begin = now();
+    asm volatile("mov.u32 %0, %%smid;" : "=r"(mine.sm));
     const float* row = from + size_t(rows[thread]) * width;
     auto copy = [&](unsigned first, unsigned last) {
 #pragma unroll 1
-        for (unsigned i = first; i < last; i++) {
-            float value;
-            asm volatile("ld.global.cg.f32 %0, [%1];" : "=f"(value) : "l"(row + i) : "memory");
-            asm volatile("st.global.f32 [%0], %1;" :: "l"(to + thread * width + i), "f"(value) : "memory");
+        for (unsigned round = first; round < last; round += a_round) {
+#pragma unroll
+            for (unsigned i = round; i < round + a_round; i++) {
+                float value;
+                if (a_round == 1) {
+                    asm volatile("ld.global.cg.f32 %0, [%1];" : "=f"(value) : "l"(row + i) : "memory");
+                } else {
+                    asm volatile("ld.global.ca.f32 %0, [%1];" : "=f"(value) : "l"(row + i) : "memory");
+                }
+                asm volatile("st.global.f32 [%0], %1;" :: "l"(to + thread * width + i), "f"(value) : "memory");
+            }
         }
     };
     copy(0, width / 2);
@@ -1861,24 +1872,28 @@ __global__ void __launch_bounds__(256) copy_rows(const float* from, const unsign
     if (threadIdx.x % 32 == 0) reached[thread / 32] = mine;
 }
 
+template <unsigned a_round>
 static void abreast(char* buffer, size_t bytes, int sms) {
     const unsigned blocks = 8 * sms, warps = 8, threads = 32 * warps * blocks;
     unsigned* rows;
     Reached* reached;
     CHECK(cudaMallocManaged(&rows, sizeof *rows * threads));
     CHECK(cudaMallocManaged(&reached, sizeof *reached * blocks * warps));
+    CHECK(cudaFuncSetAttribute(copy_rows<a_round>, cudaFuncAttributePreferredSharedMemoryCarveout, 14));
     for (unsigned width : {64, 128}) {
         for (bool random : {true, false}) {
             const unsigned of = bytes / 2 / 4 / width;
             for (unsigned i = 0; i < threads; i++) rows[i] = random ? scramble(i) % of : i * size_t(of) / threads;
             for (int time = 0; time < 2; time++) {
-                copy_rows<<<blocks, 32 * warps>>>((const float*)buffer, rows, (float*)(buffer + bytes / 2), width, reached);
+                copy_rows<a_round><<<blocks, 32 * warps>>>((const float*)buffer, rows, (float*)(buffer + bytes / 2), width, reached);
                 CHECK(cudaDeviceSynchronize());
             }
             auto first = reached[0].begin;
             for (unsigned warp = 0; warp < blocks * warps; warp++) first = std::min(first, reached[warp].begin);
             std::vector<double> half, end, within;
+            std::vector<std::vector<unsigned>> of_sm(sms);
             for (unsigned block = 0; block < blocks; block++) {
+                of_sm[reached[block * warps].sm].push_back(block);
                 double least = 1e30, most = 0;
                 for (unsigned warp = block * warps; warp < (block + 1) * warps; warp++) {
                     const double took = (reached[warp].end - first) / 1e3;
@@ -1888,7 +1903,7 @@ static void abreast(char* buffer, size_t bytes, int sms) {
                 }
                 within.push_back(100 * (most / least - 1));
             }
-            printf("abreast: rows of %3u floats %s:", width, random ? "at random" : "in order");
+            printf("abreast: rows of %3u floats %s%s:", width, random ? "at random" : "in order", a_round == 1 ? "" : ", four a round");
             for (auto* of : {&half, &end}) {
                 std::sort(of->begin(), of->end());
                 printf(" %s", of == &half ? "half-way" : "done");
@@ -1896,8 +1911,23 @@ static void abreast(char* buffer, size_t bytes, int sms) {
                 printf(",");
             }
             std::sort(within.begin(), within.end());
-            printf(" us at 0, 10, 25, 50, 75, 90 and 100 %%; the last warp of a block %.1f %% later than the first, of a tenth %.1f %%\n",
+            printf(" us at 0, 10, 25, 50, 75, 90 and 100 %%; the last warp of a block %.1f %% later than the first, of a tenth %.1f %%;",
                    within[within.size() / 2], within[within.size() * 9 / 10]);
+            // Those of a multiprocessor are as old as their numbers say: in one wave blocks are launched in order.
+            double half_by_age[8] = {}, end_by_age[8] = {};
+            for (auto& of : of_sm) {
+                for (size_t age = 0; age < of.size() && age < 8; age++) {
+                    for (unsigned warp = of[age] * warps; warp < (of[age] + 1) * warps; warp++) {
+                        half_by_age[age] += (reached[warp].half - first) / 1e3 / warps / sms;
+                        end_by_age[age] += (reached[warp].end - first) / 1e3 / warps / sms;
+                    }
+                }
+            }
+            printf(" in the mean of a multiprocessor's blocks, the oldest first, half-way");
+            for (double at : half_by_age) printf(" %.0f", at);
+            printf(" and done");
+            for (double at : end_by_age) printf(" %.0f", at);
+            printf(" us\n");
         }
     }
     CHECK(cudaFree(rows));
@@ -2100,7 +2130,8 @@ int main() {
     left(buffer, sms);
     backlog(buffer, bytes, sms);
     ages(buffer, bytes, sms);
-    abreast(buffer, bytes, sms);
+    abreast<1>(buffer, bytes, sms);
+    abreast<4>(buffer, bytes, sms);
     fills(buffer);
     on_their_way(buffer, bytes, sms);
     anywhere(sms);

@@ -1652,12 +1652,12 @@ mod tests {
     }
 
     /// What the probe `rows` counted on an H200: how often each sector of a row of 64 floats is read from the L2 that so many lanes load,
-    /// each of which copies it.
+    /// each of which copies it, so many floats a round.
     #[test]
     fn an_l1_loses_lines_to_stores() {
         let at = Location::caller();
-        for (lanes, measured) in [(32, 4.07), (64, 1.57)] {
-            let mut machine = eight_blocks(Instructions::of_round(at, 1, 1, 6.0), 0, |trace, slot, warp| {
+        for (a_round, lanes, measured) in [(1, 32, 4.04), (1, 64, 1.56), (4, 32, 2.84), (4, 64, 1.80)] {
+            let mut machine = eight_blocks(Instructions::of_round(at, a_round, 1, 6.0), 0, |trace, slot, warp| {
                 let first = (slot * 8 + u64::from(warp)) * 32;
                 for i in 0..64 {
                     let mut bytes = [0; 4];
@@ -1684,7 +1684,8 @@ mod tests {
             while machine.happen().is_some() {}
             let sectors = machine.slots.len() as u64 * 256 / lanes * 8;
             let predicted = machine.memory.traffic.l2_reads / sectors as f64;
-            assert!((predicted / measured - 1.0).abs() < 0.25, "{lanes} lanes: {predicted:.2} for {measured}");
+            let error = predicted / measured - 1.0;
+            assert!(error.abs() < 0.12, "{a_round} a round, {lanes} lanes: {predicted:.2} for {measured}");
         }
     }
 }
