@@ -255,7 +255,8 @@ fn dist(folder: &Path) -> Result<bool> {
     // Cargo has put it beside this program's own profile, wherever its target folder is.
     let this = std::env::current_exe().context("this program's path")?;
     let target = this.ancestors().nth(2).with_context(|| this.display().to_string())?;
-    let built = target.join("release").join(format!("busload{}", std::env::consts::EXE_SUFFIX));
+    let built = target.join("release/busload");
+    anyhow::ensure!(built.is_file(), "{} is not there, though cargo has built it", built.display());
     if folder.exists() {
         let ours =
             folder.join("busload").is_file() || folder.read_dir().is_ok_and(|mut entries| entries.next().is_none());
