@@ -24,6 +24,8 @@ pub(super) struct Memory {
     slices: Vec<Vec<f64>>,
     /// When the reads of each cluster of multiprocessors are there that are on their way.
     reads: Vec<BinaryHeap<Reverse<u64>>>,
+    /// Those that wait until one of these is.
+    waiting: Vec<VecDeque<Waiting>>,
     /// When each slice has done what it took of each cluster, by cluster, partition and slice.
     taken: Vec<VecDeque<f64>>,
     /// When that is done which was asked for last.
@@ -53,6 +55,14 @@ pub(super) struct Memory {
     /// Sectors read that were written in part.
     pub(super) completed: f64,
     pub(super) busy: Busy,
+}
+
+/// Sectors of a line that a multiprocessor of a group is to read.
+struct Waiting {
+    sm: usize,
+    group: usize,
+    number: u64,
+    wanted: u8,
 }
 
 /// Sectors of a line on their way to so many multiprocessors, when the last of them arrives, and until when others of the group can
@@ -93,6 +103,7 @@ impl Memory {
             l2: (0..chip.l2_partitions).map(|_| Cache::new(bytes, chip.l2_partitions)).collect(),
             slices: vec![vec![0.0; chip.dram_channels]; chip.l2_partitions as usize],
             reads: vec![BinaryHeap::new(); clusters],
+            waiting: (0..clusters).map(|_| VecDeque::new()).collect(),
             taken: vec![VecDeque::new(); clusters * chip.dram_channels * chip.l2_partitions as usize],
             served: 0.0,
             behind: vec![vec![0.0; chip.dram_channels * QUEUES]; chip.l2_partitions as usize],
@@ -137,21 +148,54 @@ impl Memory {
         *free
     }
 
-    /// Reads sectors of a line for a multiprocessor of a cluster and a group, once the cluster has room for another read on its way and the
-    /// slice for another of its requests. Says when it is sent, and when they arrive.
-    pub(super) fn read_for(&mut self, cluster: usize, group: usize, number: u64, wanted: u8, at: f64) -> (f64, f64) {
+    /// Reads sectors of a line for a multiprocessor of a cluster and a group, once the slice has room for another of its requests. Says when
+    /// it is sent, and when they arrive. That is not known yet if the cluster has no room for another read on its way: then it waits
+    /// ([`send_next`](Self::send_next)), and nothing else does.
+    pub(super) fn read_for(
+        &mut self,
+        cluster: usize,
+        group: usize,
+        sm: usize,
+        number: u64,
+        wanted: u8,
+        at: f64,
+    ) -> (f64, Option<f64>) {
+        if self.waiting[cluster].is_empty() && self.has_room(cluster, at) {
+            let (sent, arrives) = self.send(cluster, group, number, wanted, at);
+            return (sent, Some(arrives));
+        }
+        self.waiting[cluster].push_back(Waiting { sm, group, number, wanted });
+        (at, None)
+    }
+
+    /// When a cluster has room for the first of its reads that wait, if one does.
+    pub(super) fn next_send(&self, cluster: usize) -> Option<f64> {
+        let first = self.reads[cluster].peek().filter(|_| !self.waiting[cluster].is_empty());
+        first.map(|Reverse(first)| f64::from_bits(*first))
+    }
+
+    /// Sends the first of the reads of a cluster that wait, if there is room, and says for which multiprocessor, of which line and when that
+    /// arrives.
+    pub(super) fn send_next(&mut self, cluster: usize, now: f64) -> Option<(usize, u64, f64)> {
+        if self.waiting[cluster].is_empty() || !self.has_room(cluster, now) {
+            return None;
+        }
+        let Waiting { sm, group, number, wanted } = self.waiting[cluster].pop_front()?;
+        let (_, arrives) = self.send(cluster, group, number, wanted, now);
+        Some((sm, number, arrives))
+    }
+
+    /// Whether a cluster has room for another read on its way.
+    fn has_room(&mut self, cluster: usize, at: f64) -> bool {
         let reads = &mut self.reads[cluster];
-        let mut at = at;
-        while let Some(Reverse(first)) = reads.peek() {
-            let first = f64::from_bits(*first);
-            if first > at {
-                if reads.len() < READS_OF_A_CLUSTER {
-                    break;
-                }
-                at = first;
-            }
+        while reads.peek().is_some_and(|Reverse(first)| f64::from_bits(*first) <= at) {
             reads.pop();
         }
+        reads.len() < READS_OF_A_CLUSTER
+    }
+
+    /// Reads what a cluster has room for, once the slice has, and says when it is sent, and when it arrives.
+    fn send(&mut self, cluster: usize, group: usize, number: u64, wanted: u8, at: f64) -> (f64, f64) {
         let queue = self.queue(cluster, self.near(group), number);
         let sent = self.room(queue, at);
         let arrives = self.read(group, number, wanted, sent);
@@ -472,9 +516,9 @@ const DIRTY_IN_PART: usize = 9;
 /// ones that wait for long (`abreast`).
 const EPOCH: f64 = 4000.0;
 
-/// Reads of a cluster that are on their way, beyond which the next waits, fitted to the probe `shares`, and requests of one that a slice
-/// takes in advance, fitted to `embedding`. Each cluster has the same share of an L2 that has enough to do, whatever it has of multiprocessors, by the probe `shares`.
-const READS_OF_A_CLUSTER: usize = 6000;
+/// Reads of a cluster that are on their way, beyond which the next waits: 4000 to 6000 by the probe `shares`, of which `pattern_random` fits
+/// 5000. And requests of one that a slice takes in advance, fitted to `embedding`. Each cluster has the same share of an L2 that has enough to do, whatever it has of multiprocessors, by the probe `shares`.
+const READS_OF_A_CLUSTER: usize = 5000;
 const OF_A_CLUSTER: usize = 60;
 
 /// Cycles until a write to memory begins, beyond which the request of the L2 that it goes for counts as one that waits: fitted to

@@ -38,6 +38,7 @@ mod memory;
 mod multiprocessor;
 mod score;
 mod stores;
+mod unsent;
 
 pub use chip::{Chip, ChipError};
 pub use score::{COUNTERS, Errors, Measured, Row, Score};

@@ -3,6 +3,7 @@
 use super::chip::Constants;
 use super::l1::L1;
 use super::memory::{Memory, sectors};
+use super::unsent::{Load, Unsent};
 use crate::sim::trace::{Line, Lines, TAG_BANKS, Traced, What, tag_bank};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
@@ -173,6 +174,7 @@ pub(super) enum Served {
 pub(super) struct Multiprocessor {
     /// Those whose reads the L2 serves with its own.
     group: usize,
+    number: usize,
     /// Those whose ways to the L2 are as long as its own.
     pair: usize,
     /// Those that have the same share of the L2 together.
@@ -184,6 +186,7 @@ pub(super) struct Multiprocessor {
     /// When the tags have last looked lines up, and for how long they have not since lines went for those to come.
     looked_up: f64,
     idle: f64,
+    unsent: Unsent,
     /// The lines stored to last, and their sectors that are on their way to the L2.
     stored: VecDeque<(u64, u8)>,
     pub(super) parts: [Part; PARTS],
@@ -229,12 +232,14 @@ impl Multiprocessor {
         let [lsu_free, port_free, next_launch, issue_cycles, global_cycles, shared_cycles] = [0.0; 6];
         Self {
             group,
+            number,
             pair: number / 2,
             cluster,
             l1: L1::new(l1_bytes),
             holding: 0,
             looked_up: 0.0,
             idle: 0.0,
+            unsent: Unsent::default(),
             stored: VecDeque::with_capacity(ON_THEIR_WAY),
             parts: std::array::from_fn(|_| Part::new()),
             order: 0,
@@ -446,7 +451,8 @@ impl Multiprocessor {
         constants: &Constants,
         memory: &mut Memory,
     ) -> Option<Served> {
-        let mut load = self.parts[part].queue[0].load;
+        let Queued { slot, warp, place, mut load, .. } = self.parts[part].queue[0];
+        let this = (slot, warp, place);
         let others = (0..PARTS).any(|other| other != part && !self.parts[other].queue.is_empty());
         let mut at = now;
         self.clear(now - self.looked_up);
@@ -477,7 +483,11 @@ impl Multiprocessor {
                 }
                 load.next[bank] += 1;
                 load.looked_up += 1;
-                load.here = load.here.max(ready);
+                if ready.is_finite() {
+                    load.here = load.here.max(ready);
+                } else {
+                    self.unsent.wait(this, number);
+                }
                 load.coming += usize::from(found != Found::Here);
                 missing += u32::from(found == Found::Missing);
                 load.asked |= found == Found::Missing;
@@ -526,7 +536,7 @@ impl Multiprocessor {
             self.holding += usize::from(holds != 0);
             self.waited += 1;
             Served::Coming {
-                here: here.max(at),
+                here: self.unsent.looked_up(this, here.max(at)),
                 data: data.max(LOAD),
                 pending: Pending { order: self.waited, passes, asked, holds },
             }
@@ -563,12 +573,38 @@ impl Multiprocessor {
         (arrives, Found::Missing)
     }
 
-    /// Reads sectors of a line, and says when they are here.
+    /// Reads sectors of a line, and says when they are here: infinitely late if that is not known yet.
     fn read(&mut self, number: u64, wanted: u8, at: f64, constants: &Constants, memory: &mut Memory) -> f64 {
         let sent = self.send(at, wanted, constants);
-        let (sent, arrives) = memory.read_for(self.cluster, self.group, number, wanted, sent);
+        let (sent, arrives) = memory.read_for(self.cluster, self.group, self.number, number, wanted, sent);
         self.wait_for_room(sent, wanted, constants);
-        arrives + constants.way_of_pair * memory.way(number, constants.groups + self.pair)
+        if let Some(arrives) = arrives {
+            return arrives + self.way(number, constants, memory);
+        }
+        self.unsent.add(number);
+        f64::INFINITY
+    }
+
+    /// How much longer than others the way is that a line comes.
+    fn way(&self, number: u64, constants: &Constants, memory: &Memory) -> f64 {
+        constants.way_of_pair * memory.way(number, constants.groups + self.pair)
+    }
+
+    /// The first of its reads of a line that were not sent is, and leaves the L2 at `leaves`. Says of which loads it is known now when all
+    /// lines are here, and when.
+    pub(super) fn sent(
+        &mut self,
+        number: u64,
+        leaves: f64,
+        constants: &Constants,
+        memory: &Memory,
+    ) -> Vec<(Load, f64)> {
+        let arrives = leaves + self.way(number, constants, memory);
+        let (last, known) = self.unsent.sent(number, arrives);
+        if last && let Some(line) = self.l1.get(number).filter(|line| line.ready == f64::INFINITY) {
+            line.ready = arrives;
+        }
+        known
     }
 
     /// Stores to `lines`. Sectors that the warp has just stored to `with`, or that any warp's store has on their way, go to the
