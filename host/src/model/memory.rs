@@ -177,7 +177,7 @@ impl Memory {
     /// Sends the first of the reads of a cluster that wait, if there is room, and says for which multiprocessor, of which line and when that
     /// arrives.
     pub(super) fn send_next(&mut self, cluster: usize, now: f64) -> Option<(usize, u64, f64)> {
-        if self.waiting[cluster].is_empty() || !self.has_room(cluster, now) {
+        if !self.has_room(cluster, now) {
             return None;
         }
         let Waiting { sm, group, number, wanted } = self.waiting[cluster].pop_front()?;
@@ -516,9 +516,11 @@ const DIRTY_IN_PART: usize = 9;
 /// ones that wait for long (`abreast`).
 const EPOCH: f64 = 4000.0;
 
-/// Reads of a cluster that are on their way, beyond which the next waits: 4000 to 6000 by the probe `shares`, of which `pattern_random` fits
-/// 5000. And requests of one that a slice takes in advance, fitted to `embedding`. Each cluster has the same share of an L2 that has enough to do, whatever it has of multiprocessors, by the probe `shares`.
+/// Reads of a cluster that are on their way, beyond which the next waits: each has the same share of an L2 that has enough to do, whatever it
+/// has of multiprocessors, by the probe `shares`. That leaves 4000 to 6000 open; the passes of `pattern_random` chose.
 const READS_OF_A_CLUSTER: usize = 5000;
+
+/// Requests of a cluster that a slice takes in advance, fitted to `embedding`.
 const OF_A_CLUSTER: usize = 60;
 
 /// Cycles until a write to memory begins, beyond which the request of the L2 that it goes for counts as one that waits: fitted to
