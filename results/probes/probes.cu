@@ -6,8 +6,8 @@
 // back have their turn, and which of them first, what shares the data of the L1, in which order requests are served, which lines a load
 // holds, when blocks begin, what a flush of the L2 costs the launch that follows, what conflicts and barriers cost, which set of the L1 a
 // line belongs to, which of its lines goes for another, how long loads wait for stores that the L2 has not taken, which warps go on
-// while all wait, whether warps that stay on lines stay abreast, how many stores leave a warp at once, how many reads are on their way, and
-// what the memory needs for accesses anywhere.
+// while all wait, whether warps that stay on lines stay abreast, how many stores leave a warp at once, how many reads are on their way, when
+// blocks begin that take the place of others, how far apart warps are that read the same, and what the memory needs for accesses anywhere.
 //
 //     nvcc -O3 -arch=native -o probes probes.cu && ./probes > probes.txt
 
@@ -2058,6 +2058,97 @@ static void anywhere(int sms) {
     CHECK(cudaFree(buffer));
 }
 
+// ---- Successors: all blocks that multiprocessors have room for end at a time, and others take their place, several times. How many cycles
+// after the end of those of its multiprocessor a block begins, by its number among them, in sixteenths: the median of each; and within how
+// many of one another sixteen in a row begin.
+
+__global__ void end_at_a_time(unsigned* multiprocessors, unsigned* begun, unsigned* ended) {
+    unsigned begin = cycles_now(), multiprocessor;
+    unsigned long long before, now;
+    asm volatile("mov.u32 %0, %%smid;" : "=r"(multiprocessor));
+    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(before)::"memory");
+    do asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now)::"memory");
+    while (now >> 13 == before >> 13);
+    unsigned end = cycles_now();
+    if (threadIdx.x == 0) multiprocessors[blockIdx.x] = multiprocessor, begun[blockIdx.x] = begin, ended[blockIdx.x] = end;
+}
+
+static unsigned median(std::vector<unsigned> all) {
+    std::sort(all.begin(), all.end());
+    return all[all.size() / 2];
+}
+
+static void successors(int sms, unsigned threads, unsigned each) {
+    const unsigned times = 6, room = each * sms, blocks = times * room;
+    unsigned* on_gpu;
+    CHECK(cudaMalloc(&on_gpu, 3 * blocks * sizeof *on_gpu));
+    std::vector<unsigned> host(3 * blocks), after[16], apart;
+    for (int launch = 0; launch < 3; launch++) {
+        end_at_a_time<<<blocks, threads>>>(on_gpu, on_gpu + blocks, on_gpu + 2 * blocks);
+        CHECK(cudaMemcpy(host.data(), on_gpu, host.size() * sizeof *on_gpu, cudaMemcpyDeviceToHost));
+        for (unsigned time = 1; launch > 0 && time < times; time++) {
+            std::vector<std::vector<unsigned>> ends(sms);
+            for (unsigned block = (time - 1) * room; block < time * room; block++) ends[host[block]].push_back(host[2 * blocks + block]);
+            std::vector<unsigned> began;
+            for (unsigned block = time * room; block < (time + 1) * room; block++) {
+                // A multiprocessor's own clock.
+                if (ends[host[block]].empty()) continue;
+                began.push_back(host[blocks + block] - median(ends[host[block]]));
+                after[(block - time * room) * 16 / room].push_back(began.back());
+            }
+            for (size_t i = 0; i + 16 <= began.size(); i += 16) {
+                auto [least, most] = std::minmax_element(began.begin() + i, began.begin() + i + 16);
+                apart.push_back(*most - *least);
+            }
+        }
+    }
+    printf("successors: %u blocks of %u threads begin after so many cycles:", room, threads);
+    for (auto cycles : after) printf(" %u", median(cycles));
+    printf(", sixteen in a row within %u\n", median(apart));
+    CHECK(cudaFree(on_gpu));
+}
+
+// ---- Companions: each lane copies a row of 128 floats, one by one, and the lanes of two warps the same one, as `embedding_thread_a_row`
+// does with lookups in order. How far apart in cycles two such warps are once they have copied so many, of the blocks that begin first
+// and of others: the quartiles.
+
+__global__ void companions_copy(const float* table, float* out, unsigned* done) {
+    size_t i = blockIdx.x * 256 + threadIdx.x;
+    const float* from = table + i / 64 * 128;
+    float* to = out + i * 128;
+    for (unsigned part = 0; part < 8; part++) {
+#pragma unroll
+        for (unsigned x = 0; x < 16; x++) to[16 * part + x] = from[16 * part + x];
+        unsigned now = cycles_now();
+        if (threadIdx.x % 32 == 0) done[i / 32 * 8 + part] = now;
+    }
+}
+
+static void companions(const char* table, char* out, int sms) {
+    const unsigned blocks = 4096, warps = 8 * blocks;
+    unsigned* on_gpu;
+    CHECK(cudaMalloc(&on_gpu, 8 * warps * sizeof *on_gpu));
+    std::vector<unsigned> host(8 * warps), apart[2][8];
+    for (int launch = 0; launch < 3; launch++) {
+        companions_copy<<<blocks, 256>>>(reinterpret_cast<const float*>(table), reinterpret_cast<float*>(out), on_gpu);
+        CHECK(cudaMemcpy(host.data(), on_gpu, host.size() * sizeof *on_gpu, cudaMemcpyDeviceToHost));
+        for (unsigned i = 0; i < 4 * blocks; i++) {
+            for (unsigned part = 0; launch > 0 && part < 8; part++) {
+                int lag = host[16 * i + part] - host[16 * i + 8 + part];
+                apart[i / 4 >= unsigned(sms)][part].push_back(std::abs(lag));
+            }
+        }
+    }
+    for (unsigned others : {0, 1}) {
+        for (unsigned part : {0, 3, 7}) {
+            std::vector<unsigned>& all = apart[others][part];
+            std::sort(all.begin(), all.end());
+            printf("companions: %s, %u floats: %u, %u, %u cycles apart\n", others ? "others" : "the first blocks", 16 * part + 16, all[all.size() / 4], all[all.size() / 2], all[all.size() * 3 / 4]);
+        }
+    }
+    CHECK(cudaFree(on_gpu));
+}
+
 int main() {
     cudaDeviceProp gpu;
     CHECK(cudaGetDeviceProperties(&gpu, 0));
@@ -2134,5 +2225,8 @@ int main() {
     abreast<4>(buffer, bytes, sms);
     fills(buffer);
     on_their_way(buffer, bytes, sms);
+    successors(sms, 256, 8);
+    successors(sms, 32, 32);
+    companions(buffer, buffer + bytes / 2, sms);
     anywhere(sms);
 }
