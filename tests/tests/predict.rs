@@ -310,8 +310,8 @@ fn a_launch_of_few_waves_is_replayed_to_its_end_unless_that_is_too_much() {
     // A grid that fits the GPU, whatever the elements, an eighth as many lines and requests as these.
     let replayed = |n: u64| partly(&h200, "copy_grid_stride", &[elements(n)], 1 << 12).replayed;
     assert_eq!(replayed(1 << 20), 1.0, "32 times the effort");
-    let half = replayed(1 << 23);
-    assert!((0.4..0.6).contains(&half), "{half} of 256 times the effort");
+    let half = replayed(1 << 22);
+    assert!((0.4..0.6).contains(&half), "{half} of 128 times the effort");
 }
 
 #[test]

@@ -59,6 +59,11 @@ pub(super) fn mixed(number: u64) -> u64 {
     spread(spread(number.wrapping_mul(SPREAD), 32), 29)
 }
 
+/// A share, neither nothing nor all, that says nothing of that of the next number.
+pub(super) fn share(number: u64) -> f64 {
+    ((mixed(number) >> 12) as f64 + 0.5) / (1_u64 << 52) as f64
+}
+
 impl Cache {
     /// An empty part of an L2, of so many bytes, one of so many.
     pub(super) fn new(bytes: u64, partitions: u64) -> Self {
@@ -95,6 +100,16 @@ impl Cache {
         let lines = ways.map(|way| &self.lines[set * WAYS + usize::from(self.places[set][way])]);
         let mut such = lines.filter(|line| such(line));
         such.nth(most).map(|beyond| such.last().unwrap_or(beyond).number)
+    }
+
+    /// Has a line that is here be one of the so many and one of its set touched last.
+    pub(super) fn make_younger(&mut self, number: u64, than: usize) {
+        let set = self.set(number);
+        let (tags, places) = (&mut self.tags[set], &mut self.places[set]);
+        if let Some(way) = tags.iter().position(|other| *other == tag(number)).filter(|way| *way > than) {
+            tags[than..=way].rotate_right(1);
+            places[than..=way].rotate_right(1);
+        }
     }
 
     /// The line; if it was not here, an empty one, and what had to go for it.
@@ -134,6 +149,16 @@ mod tests {
         assert_eq!(cache.touch(0).0.valid, 0, "still here, and now the youngest");
         assert_eq!(cache.touch(99).1.expect("the set is full").valid, 1);
         assert!(cache.peek(1).is_none() && cache.peek(0).is_some() && cache.peek(99).is_some());
+    }
+
+    #[test]
+    fn a_line_made_younger_goes_after_those_that_are_older_then() {
+        let mut cache = Cache::new(LINE * WAYS as u64, 1);
+        (0..WAYS as u64).for_each(|number| _ = cache.touch(number));
+        cache.make_younger(0, 10);
+        cache.make_younger(15, 10);
+        let gone = (16..22).map(|number| cache.touch(number).1.expect("there is no room").number);
+        assert_eq!(gone.collect::<Vec<_>>(), [1, 2, 3, 4, 5, 0]);
     }
 
     #[test]

@@ -238,9 +238,11 @@ pub(super) struct Constants {
     pub(super) barrier_warp: f64,
     /// Cycles from the end of a block to the first request of the next in its place.
     pub(super) block_start: f64,
-    /// Cycles from one warp that a multiprocessor launches to the next, and from one block that the chip launches.
+    /// Cycles from one warp that a multiprocessor launches to the next, and from one block that the chip launches: in the long run, and
+    /// where there is room from the beginning or many blocks ended at a time, by the probe `successors`.
     pub(super) warp_launch: f64,
     pub(super) block_launch: f64,
+    pub(super) block_launch_ahead: f64,
     /// Groups of multiprocessors, of some sixteen each, and reads of a group for the same sectors that the L2 serves as one: by the
     /// probe `neighbours`.
     pub(super) groups: usize,
@@ -298,6 +300,7 @@ impl Constants {
             block_start: 400.0,
             warp_launch: 5.5,
             block_launch: 1.22,
+            block_launch_ahead: 0.22,
             groups: (chip.sm_count as f64 / 16.0).round().max(1.0) as usize,
             coalesced: 4,
             port_sectors: 2.0,

@@ -1,6 +1,6 @@
 //! The L2 and the memory of a chip, as a launch is replayed on them.
 
-use super::cache::{self, Cache, NEIGHBOURS, SPREAD, mixed};
+use super::cache::{self, Cache, NEIGHBOURS, SPREAD, mixed, share};
 use super::chip::{Chip, Constants};
 use super::{Busy, Traffic};
 use crate::sim::coalesce::{LINE, SECTOR};
@@ -404,14 +404,12 @@ impl Memory {
 
     /// How long the way of some is to the slice of a line, from -1, the shortest, to 1: as if at random.
     pub(super) fn way(&self, number: u64, of: usize) -> f64 {
-        let drawn = mixed((self.channel(number) * 1024 + of) as u64) as f64 / u64::MAX as f64;
-        2.0 * drawn - 1.0
+        2.0 * share((self.channel(number) * 1024 + of) as u64) - 1.0
     }
 
     /// Cycles that the memory needs for a line beyond what it mostly does: few lines need any, as if it were refreshed.
     fn delay(&self, number: u64) -> f64 {
-        let at = mixed(number / NEIGHBOURS) as f64 / u64::MAX as f64;
-        self.constants.late * (1.0 - at / self.constants.late_share).max(0.0)
+        self.constants.late * (1.0 - share(number / NEIGHBOURS) / self.constants.late_share).max(0.0)
     }
 
     /// Marks sectors of a line as dirty. Of its set, few lines with sectors of which only a part is known stay dirty, and so many in all:
@@ -430,9 +428,10 @@ impl Memory {
         }
     }
 
-    /// Writes a dirty line back, which stays, and is young again.
+    /// Writes a dirty line back, which stays, and is younger than some others.
     fn write_back(&mut self, home: usize, number: u64) {
-        let (known, _) = self.l2[home].touch(number);
+        self.l2[home].make_younger(number, YOUNGER);
+        let Some(known) = self.l2[home].peek(number) else { return };
         let written = *known;
         known.valid |= known.dirty;
         known.dirty = 0;
@@ -533,6 +532,10 @@ pub(super) const CLUSTERS_OF_A_GROUP: usize = 3;
 
 /// The share of the L2 that has room for lines, fitted to `embedding`: by `in_step` it is rather more.
 const L2_SHARE: f64 = 0.97;
+
+/// Lines of a set that are younger than one that is written back, at most: fitted to `embedding`, of whose small tables fewer lines stay
+/// if it is as young as if it were touched, and more if it is as old as it was.
+const YOUNGER: usize = 10;
 
 /// Cycles over which the load of the memory is averaged.
 const LATELY: f64 = 4000.0;

@@ -17,17 +17,18 @@
 //! apart, and those that skip a few accesses to shared memory between two of them take the load/store unit all the same, since
 //! ptxas makes predicates of such branches.
 //!
-//! Blocks are launched on one multiprocessor after another, as far as they have room. Some sixteen in a row are a group, up to four
-//! of whose reads of the same sectors the L2 serves as one, if they come before it has sent them to the first. A group has three
-//! clusters of four or six, each of which has the same share of an L2 that has enough to do. That has partitions: a
-//! line of memory belongs to one, a multiprocessor reads and writes through the one that it is at, and what that gets from the other
-//! stays in both; sectors that are written in part are taken not to. Reads of lines of the other one wait for those before them in
-//! the same queue, whether what they ask for is there or not. How long the way to a line is differs from group to group. Lines with
-//! sectors that are written in part find little room: beyond that they are read and written back, which keeps the L2 busy for as long
-//! as it needs for eighteen sectors. Of other lines about half of a set stay dirty: the oldest is written back. A launch finds so many: it
-//! comes after a flush that wrote, and what it reads in their place waits until they are written back. An L2 that has enough to do, or to
-//! write to memory, stops the load/store units. Memory takes longer for lines that lie apart, to write more so than to read, and for some
-//! lines, as if it were refreshed; each of its banks serves what waits for it in order.
+//! Blocks are launched on one multiprocessor after another, as far as they have room: at one rate in the long run, but sooner where many
+//! end at a time. What launches them goes round groups of some sixteen in a row, up to four of whose reads of the same sectors the L2
+//! serves as one, if they come before it has sent them to the first. A group has three clusters of four or six, each of which has the same
+//! share of an L2 that has enough to do. That has partitions: a line of memory belongs to one, a multiprocessor reads and writes through
+//! the one that it is at, and what that gets from the other stays in both; sectors that are written in part are taken not to. Reads of
+//! lines of the other one wait for those before them in the same queue, whether what they ask for is there or not. How long the way to a
+//! line is differs from group to group. Lines with sectors that are written in part find little room: beyond that they are read and written
+//! back, which keeps the L2 busy for as long as it needs for eighteen sectors. Of other lines about half of a set stay dirty: the oldest is
+//! written back, and is then as young as some others. A launch finds so many: it comes after a flush that wrote, and what it reads in their
+//! place waits until they are written back. An L2 that has enough to do, or to write to memory, stops the load/store units. Memory takes
+//! longer for lines that lie apart, to write more so than to read, and for some lines, as if it were refreshed; each of its banks serves
+//! what waits for it in order.
 
 mod cache;
 pub mod chip;
@@ -170,16 +171,16 @@ pub struct Effort {
 }
 
 /// Enough to fill any L2 several times over.
-pub const LINES: u64 = 2 << 20;
+pub const LINES: u64 = 4 << 20;
 
 /// Requests of each warp to replay of the first wave, and how many times the effort that is worth where they touch many lines.
 const DEPTH: u64 = 128;
-const DEEPER: u64 = 16;
+const DEEPER: u64 = 8;
 
 /// So many waves show how a launch goes on, and one of no more than these is replayed to its end, if that is worth no more than so
 /// many times the effort: its warps drift apart all the while.
 const SOME_WAVES: u64 = 4;
-const WHOLE: u64 = 140;
+const WHOLE: u64 = 70;
 
 /// A load/store unit that is busy for less than this share of the time is not what a launch waits for.
 const BINDING: f64 = 0.6;

@@ -1,5 +1,6 @@
 //! A multiprocessor, as a launch is replayed on it: its four parts, the load/store unit that they share, and its L1.
 
+use super::cache::mixed;
 use super::chip::Constants;
 use super::l1::L1;
 use super::memory::{Memory, sectors};
@@ -108,6 +109,7 @@ pub(super) struct Queued {
     /// Its place among the warp's requests.
     pub(super) place: usize,
     pub(super) load: Progress,
+    pub(super) is_store: bool,
     /// How many came to the load/store unit before it, once it has.
     pub(super) order: u64,
 }
@@ -173,7 +175,7 @@ pub(super) enum Served {
 /// What a multiprocessor serves requests with.
 pub(super) struct Multiprocessor {
     /// Those whose reads the L2 serves with its own.
-    group: usize,
+    pub(super) group: usize,
     number: usize,
     /// Those whose ways to the L2 are as long as its own.
     pair: usize,
@@ -303,12 +305,19 @@ impl Multiprocessor {
         std::mem::take(&mut self.came).into_iter()
     }
 
-    /// Has requests come to the load/store unit as long as it has room, of one part after another.
+    /// Has requests come to the load/store unit as long as it has room, of one part after another; but if it is a store's turn, of any part
+    /// every second time, fitted to `embedding_thread_a_row`. If it never were, two warps that are abreast would stay so, which they do not
+    /// by the probe `companions`.
     fn enter(&mut self) {
         while self.entered < IN_ORDER {
-            let next = (1..=PARTS).map(|further| (self.entered_last + further) % PARTS);
+            let next = |last: usize| (1..=PARTS).map(move |further| (last + further) % PARTS);
             let has_more = |part: &usize| self.parts[*part].queue.len() > self.parts[*part].entered;
-            let Some(part) = next.into_iter().find(has_more) else { return };
+            let Some(part) = next(self.entered_last).find(has_more) else { return };
+            let is_store = self.parts[part].queue[self.parts[part].entered].is_store;
+            let drawn = mixed(self.order ^ (self.number as u64) << 32) as usize;
+            // Of any part every second time.
+            let any = next(drawn % PARTS).find(|part| is_store && drawn & PARTS != 0 && has_more(part));
+            let part = any.unwrap_or(part);
             let Part { queue, entered, .. } = &mut self.parts[part];
             self.order += 1;
             let request = &mut queue[*entered];
@@ -674,7 +683,7 @@ mod tests {
         let mut passes = |lines: &[Line], at: f64| {
             let before = memory.traffic.l1_wavefronts;
             sm.parts[0].queue.clear();
-            sm.add(0, Queued { slot: 0, warp: 0, place: 0, load: Progress::default(), order: 0 });
+            sm.add(0, Queued { slot: 0, warp: 0, place: 0, load: Progress::default(), is_store: false, order: 0 });
             assert!(sm.serve(0, request, lines, &[], at, &constants, &mut memory).is_some());
             memory.traffic.l1_wavefronts - before
         };
