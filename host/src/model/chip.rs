@@ -239,7 +239,7 @@ pub(super) struct Constants {
     /// Cycles from the end of a block to the first request of the next in its place.
     pub(super) block_start: f64,
     /// Cycles from one warp that a multiprocessor launches to the next, and from one block that the chip launches: in the long run, and
-    /// where there is room from the beginning or many blocks ended at a time, by the probe `successors`.
+    /// where there is room from the beginning or many blocks ended at a time, by the probes `beginnings` and `successors`.
     pub(super) warp_launch: f64,
     pub(super) block_launch: f64,
     pub(super) block_launch_ahead: f64,

@@ -109,6 +109,7 @@ pub(super) struct Queued {
     /// Its place among the warp's requests.
     pub(super) place: usize,
     pub(super) load: Progress,
+    /// Whether it is a store, in whose turn one of another part may come.
     pub(super) is_store: bool,
     /// How many came to the load/store unit before it, once it has.
     pub(super) order: u64,
@@ -315,7 +316,7 @@ impl Multiprocessor {
             let Some(part) = next(self.entered_last).find(has_more) else { return };
             let is_store = self.parts[part].queue[self.parts[part].entered].is_store;
             let drawn = mixed(self.order ^ (self.number as u64) << 32) as usize;
-            // Of any part every second time.
+            // One bit says whether any part's turn it is, those below whose.
             let any = next(drawn % PARTS).find(|part| is_store && drawn & PARTS != 0 && has_more(part));
             let part = any.unwrap_or(part);
             let Part { queue, entered, .. } = &mut self.parts[part];
