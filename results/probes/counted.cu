@@ -75,18 +75,20 @@ static void stay(char* zeros) {
     }
 }
 
-// ---- Shared lines: so many warps in a row load the same 32 lines at random, which the L2 has, and then the next, so many loads of each
-// in flight. What they read from the L2 beyond all lines once a group was gone when the last of them came.
+// ---- Shared lines: so many warps in a row load the same 32 lines, and then the next, so many loads of each in flight. What they read
+// from the L2 beyond all lines once a group was gone when the last of them came. Lines are at random and in the L2, one block a
+// multiprocessor; or in a row and in memory, so many blocks of eight warps.
 
-template <int IN_FLIGHT> __device__ float sum_of_lines(const float* zeros, unsigned group, unsigned loads) {
+template <int IN_FLIGHT> __device__ float sum_of_lines(const float* zeros, unsigned group, unsigned loads, bool in_a_row) {
     unsigned lane = threadIdx.x % 32, of_group = (blockIdx.x * blockDim.x + threadIdx.x) / 32 / group;
     float sum = 0;
     for (unsigned i = 0; i < loads; i += IN_FLIGHT) {
         float loaded[IN_FLIGHT];
 #pragma unroll
         for (int k = 0; k < IN_FLIGHT; k++) {
-            // 2^17 lines, 16 MiB.
-            size_t line = ((of_group * loads + i + k) * 32 + lane) * 0x9E3779B1 >> 15;
+            unsigned number = (of_group * loads + i + k) * 32 + lane;
+            // At random they are 2^17 lines, 16 MiB.
+            size_t line = in_a_row ? number : number * 0x9E3779B1 >> 15;
             loaded[k] = zeros[32 * line + (sum != 0)];
         }
 #pragma unroll
@@ -95,11 +97,11 @@ template <int IN_FLIGHT> __device__ float sum_of_lines(const float* zeros, unsig
     return sum;
 }
 
-__global__ void shared_lines(const float* zeros, int in_flight, unsigned group, unsigned loads, float* to) {
+__global__ void shared_lines(const float* zeros, int in_flight, unsigned group, unsigned loads, bool in_a_row, float* to) {
     float sum = 0;
-    if (in_flight == 1) sum = sum_of_lines<1>(zeros, group, loads);
-    if (in_flight == 2) sum = sum_of_lines<2>(zeros, group, loads);
-    if (in_flight == 4) sum = sum_of_lines<4>(zeros, group, loads);
+    if (in_flight == 1) sum = sum_of_lines<1>(zeros, group, loads, in_a_row);
+    if (in_flight == 2) sum = sum_of_lines<2>(zeros, group, loads, in_a_row);
+    if (in_flight == 4) sum = sum_of_lines<4>(zeros, group, loads, in_a_row);
     if (sum != 0) *to = sum;
 }
 
@@ -112,8 +114,12 @@ static void groups(float* zeros, int sms) {
     for (int shared_percent : {0, 50, 100}) {
         CHECK(cudaFuncSetAttribute(shared_lines, cudaFuncAttributePreferredSharedMemoryCarveout, shared_percent));
         for (auto& launch : cases) {
-            shared_lines<<<sms, 32 * launch.warps>>>(zeros, launch.in_flight, launch.group, loads, zeros);
+            shared_lines<<<sms, 32 * launch.warps>>>(zeros, launch.in_flight, launch.group, loads, false, zeros);
         }
+    }
+    CHECK(cudaFuncSetAttribute(shared_lines, cudaFuncAttributePreferredSharedMemoryCarveout, 14));
+    for (int in_flight : {4, 2, 1}) {
+        for (unsigned blocks : {2, 3, 4, 5, 6, 8}) shared_lines<<<blocks * sms, 256>>>(zeros, in_flight, 8, 128, true, zeros);
     }
 }
 

@@ -1300,6 +1300,48 @@ mod tests {
         assert!(mean < 1.72, "a factor of {mean:.2} in the mean");
     }
 
+    /// What `shared_lines` of `counted.cu` counted on an H200 where the eight warps of each of so many blocks load the same rows of lines
+    /// of memory: the sectors a load that a multiprocessor reads from the L2, by its blocks and the loads of a warp in flight.
+    #[test]
+    fn warps_of_more_blocks_read_more_of_what_they_share_again() {
+        const LOADS: u64 = 128;
+        let at = Location::caller();
+        let reads = |blocks: usize, in_flight: usize| {
+            let chip = Chip { sm_count: 1, ..Chip::load("h200").expect("is built in") };
+            let instructions = Instructions::in_flight(at, in_flight, 8.0);
+            let mut machine = Machine::new(&chip, instructions, blocks as u64, 224 << 10, u64::MAX);
+            machine.free.clear();
+            for slot in 0..blocks {
+                let mut trace = Trace::default();
+                for (i, warp) in (0..LOADS).flat_map(|i| (0..8).map(move |warp| (i, warp))) {
+                    let first = (slot as u64 * LOADS + i) * 32;
+                    load(&mut trace, at, warp, 32, |lane| first + lane);
+                }
+                machine.begin(trace, slot, BEGIN);
+            }
+            while machine.happen().is_some() {}
+            machine.memory.traffic.l2_reads / machine.loads as f64
+        };
+        let all = [
+            (2, 4, 4.00),
+            (3, 4, 4.02),
+            (4, 4, 5.52),
+            (5, 4, 8.37),
+            (6, 4, 8.55),
+            (8, 4, 9.42),
+            (4, 2, 4.01),
+            (5, 2, 4.25),
+            (6, 2, 5.68),
+            (8, 2, 8.88),
+            (6, 1, 4.04),
+            (8, 1, 4.70),
+        ];
+        let off =
+            |&(blocks, in_flight, measured): &(usize, usize, f64)| (reads(blocks, in_flight) / measured).ln().abs();
+        let mean = (all.iter().map(off).sum::<f64>() / all.len() as f64).exp();
+        assert!(mean < 1.34, "a factor of {mean:.2} in the mean");
+    }
+
     /// What the probe `conflicts` measured on an H200: the cycles that a load takes in as many ways, of shared memory and of lines that
     /// the L1 has, where one load of each of so many warps follows another.
     #[test]
