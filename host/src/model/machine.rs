@@ -4,6 +4,7 @@
 //! unit of a multiprocessor, its port to the L2, the L2, the memory. A warp goes on when what it waits for has arrived, and, of
 //! several that could, one of the oldest block.
 
+use super::cache::{mixed, share};
 use super::chip::{Chip, Constants};
 use super::instructions::{Instructions, MOST};
 use super::memory::{CLUSTERS_OF_A_GROUP, Memory};
@@ -46,6 +47,8 @@ struct Warp {
     waits_for_stores: bool,
     /// Loads that it made in loops that also store.
     looped: usize,
+    /// Where it is among the warps of its block that wait for their turn: the one that came first goes on.
+    came: Option<u64>,
 }
 
 /// A load on its way.
@@ -165,6 +168,10 @@ const BETWEEN_MARKS: u64 = 256;
 /// Blocks that take the place of others sooner than they would in the long run, where many end at a time: by the probe `successors`.
 const AHEAD: f64 = 170.0;
 
+/// Cycles by which the warps of the first blocks begin late at most, as if at random: fitted to `matrix_column_sums_warp`. On an H200 those
+/// of a block are done with their first round of it 900 to 1700 cycles apart in the mean, presumably since some lines of memory come late.
+const LATE: f64 = 200.0;
+
 /// Cycles for which what launches blocks is at a group of multiprocessors, before it turns to the next: fitted to `embedding`.
 const AT_A_GROUP: f64 = 2.0;
 
@@ -251,7 +258,7 @@ impl Machine {
             {
                 if let Some(trace) = self.pending.pop_front() {
                     let slot = self.next_slot(at);
-                    self.begin(trace, slot, at);
+                    self.begin(trace, slot, at, LATE);
                     continue;
                 }
                 if !no_more {
@@ -304,7 +311,7 @@ impl Machine {
         self.room[self.launched].pop().expect("it has room")
     }
 
-    fn begin(&mut self, mut trace: Trace, slot: usize, turn: f64) {
+    fn begin(&mut self, mut trace: Trace, slot: usize, turn: f64, late: f64) {
         let number = slot % self.sms.len();
         let sm = &mut self.sms[number];
         if self.begun >= self.slots.len() as u64 {
@@ -325,8 +332,9 @@ impl Machine {
         }
         let age = self.begun - 1;
         self.slots[slot] = Some(Resident { trace, warps, sm: number, age, running: count, waiting: 0, queued: 0 });
+        let late = if age < self.slots.len() as u64 { late } else { 0.0 };
         for warp in 0..count {
-            self.schedule(start, Event::Warp { slot, warp });
+            self.schedule(start + late * share(age << 8 | warp as u64), Event::Warp { slot, warp });
         }
     }
 
@@ -397,6 +405,7 @@ impl Machine {
             ALL
         };
         if state.here(waits_for, now) > now {
+            state.came = None;
             let after = self.constants.used_after * self.constants.instruction * line.instructions;
             return self.wait(waits_for, after, slot, warp, now);
         }
@@ -413,7 +422,10 @@ impl Machine {
         let queued = meets || !matches!(request.what, What::Wait | What::Constant);
         if !chosen && part.has_to_wait(queued, now) {
             self.sequence += 1;
-            let waiting = Reverse((block.age, self.sequence, slot, warp));
+            // Having gone on, it is the last of them or as before, as if at random: fitted to `matrix_column_sums_warp`.
+            let came = state.came.filter(|_| mixed(self.sequence) & 1 == 1).unwrap_or(self.sequence);
+            state.came = Some(came);
+            let waiting = Reverse((block.age, came, slot, warp));
             if queued {
                 part.throttled.push(waiting)
             } else {
@@ -773,13 +785,20 @@ mod tests {
 
     /// The same with these instructions, and so many KiB of L1.
     fn one_block_of(trace: Trace, instructions: Instructions, l1_kib: u64, known: u64) -> Machine {
+        blocks_of(vec![trace], instructions, l1_kib, known)
+    }
+
+    /// The same with these blocks.
+    fn blocks_of(traces: Vec<Trace>, instructions: Instructions, l1_kib: u64, known: u64) -> Machine {
         let chip = Chip { sm_count: 1, ..Chip::load("h200").expect("is built in") };
-        let mut machine = Machine::new(&chip, instructions, 1, l1_kib << 10, u64::MAX);
+        let mut machine = Machine::new(&chip, instructions, traces.len() as u64, l1_kib << 10, u64::MAX);
         for number in 0..known {
             machine.memory.read(0, number, 1, 0.0);
         }
         machine.free.clear();
-        machine.begin(trace, 0, BEGIN);
+        for (slot, trace) in traces.into_iter().enumerate() {
+            machine.begin(trace, slot, BEGIN, 0.0);
+        }
         machine
     }
 
@@ -983,7 +1002,7 @@ mod tests {
                     let lines = if (8 * block + warp) % 16 == 0 { 1 } else { 32 };
                     load(&mut trace, at, warp as u16, lines, |lane| noise(32 * number + lane) as u64 % (1 << 23));
                 }
-                machine.begin(trace, block as usize, 0.0);
+                machine.begin(trace, block as usize, 0.0, 0.0);
             }
             machine.free.clear();
             // Of some multiprocessors, neither while all begin nor while they end.
@@ -1065,7 +1084,7 @@ mod tests {
                     (0..warps).for_each(|warp| load(&mut trace, at, warp, 1, |_| 0));
                     let turn = machine.launches().expect("there is room");
                     let slot = machine.next_slot(turn);
-                    machine.begin(trace, slot, turn);
+                    machine.begin(trace, slot, turn, 0.0);
                     let Reverse((begin, ..)) = machine.events.pop().expect("its warps begin");
                     machine.events.clear();
                     f64::from_bits(begin) - BEGIN
@@ -1093,18 +1112,16 @@ mod tests {
         const LOADS: u64 = 256;
         const KNOWN: u64 = 1 << 17;
         let at = Location::caller();
-        let chip = Chip { sm_count: 1, ..Chip::load("h200").expect("is built in") };
-        let mut machine = Machine::new(&chip, Instructions::in_flight(at, in_flight, 1.0), 8, 224 << 10, u64::MAX);
-        (0..KNOWN).for_each(|number| _ = machine.memory.read(0, number, 1, 0.0));
-        machine.free.clear();
-        for slot in 0..8 {
+        let requests = |block: u64| {
             let mut trace = Trace::default();
             for (i, warp) in (0..LOADS).flat_map(|i| (0..8).map(move |warp| (i, warp))) {
-                let own = noise((slot as u64 * 8 + warp) * LOADS + i) as u64 * 32 % KNOWN;
+                let own = noise((block * 8 + warp) * LOADS + i) as u64 * 32 % KNOWN;
                 load(&mut trace, at, warp as u16, 32, |lane| if same { lane } else { own + lane });
             }
-            machine.begin(trace, slot, BEGIN);
-        }
+            trace
+        };
+        let instructions = Instructions::in_flight(at, in_flight, 1.0);
+        let mut machine = blocks_of((0..8).map(requests).collect(), instructions, 224, KNOWN);
         let come = |machine: &Machine, slot: usize| {
             let block = machine.slots[slot].as_ref().expect("none has ended");
             block.warps.iter().map(|warp| warp.next as u64).sum::<u64>()
@@ -1115,8 +1132,7 @@ mod tests {
         (0..8).map(|slot| come(&machine, slot) as f64 / come(&machine, 0) as f64).collect()
     }
 
-    /// As the probe `queues` measured on an H200, if all is at hand. Of lines that the L2 has loads are looked up too soon in the model, so
-    /// that too many blocks take part.
+    /// As the probe `queues` measured on an H200, of lines that are at hand and of others that the L2 has.
     #[test]
     fn the_oldest_blocks_go_on_first() {
         for (in_flight, same, bound, measured) in [
@@ -1124,7 +1140,7 @@ mod tests {
             (2, true, 0.17, [1.0, 0.97, 0.93, 0.88, 0.69, 0.17, 0.06, 0.06]),
             (4, true, 0.18, [1.0, 0.88, 0.66, 0.19, 0.04, 0.0, 0.0, 0.0]),
             (1, false, 0.08, [1.0, 0.97, 0.96, 0.95, 0.95, 0.94, 0.94, 0.94]),
-            (2, false, 0.64, [1.0, 0.94, 0.94, 0.88, 0.78, 0.33, 0.06, 0.06]),
+            (2, false, 0.16, [1.0, 0.94, 0.94, 0.88, 0.78, 0.33, 0.06, 0.06]),
             (4, false, 0.19, [1.0, 0.88, 0.67, 0.23, 0.0, 0.0, 0.0, 0.0]),
         ] {
             for (block, (predicted, measured)) in come_by_age(in_flight, same).into_iter().zip(measured).enumerate() {
@@ -1235,7 +1251,7 @@ mod tests {
             chip.latency[3] = 1e5;
             let mut machine = Machine::new(&chip, Instructions::in_flight(at, 12, 1.0), 1, 248 << 10, u64::MAX);
             machine.free.clear();
-            machine.begin(trace, 0, BEGIN);
+            machine.begin(trace, 0, BEGIN, 0.0);
             let now = std::iter::from_fn(|| machine.happen()).find(|now| *now > BEGIN + 1.5e5);
             now.expect("lines of memory are not here yet");
             machine.slots[0].as_ref().expect("it is at work").warps[31].next < HITS
@@ -1297,7 +1313,7 @@ mod tests {
             (predicted / measured).ln().abs()
         };
         let mean = (all.iter().map(off).sum::<f64>() / all.len() as f64).exp();
-        assert!(mean < 1.72, "a factor of {mean:.2} in the mean");
+        assert!(mean < 1.57, "a factor of {mean:.2} in the mean");
     }
 
     /// What `shared_lines` of `counted.cu` counted on an H200 where the eight warps of each of so many blocks load the same rows of lines
@@ -1306,19 +1322,17 @@ mod tests {
     fn warps_of_more_blocks_read_more_of_what_they_share_again() {
         const LOADS: u64 = 128;
         let at = Location::caller();
-        let reads = |blocks: usize, in_flight: usize| {
-            let chip = Chip { sm_count: 1, ..Chip::load("h200").expect("is built in") };
-            let instructions = Instructions::in_flight(at, in_flight, 8.0);
-            let mut machine = Machine::new(&chip, instructions, blocks as u64, 224 << 10, u64::MAX);
-            machine.free.clear();
-            for slot in 0..blocks {
-                let mut trace = Trace::default();
-                for (i, warp) in (0..LOADS).flat_map(|i| (0..8).map(move |warp| (i, warp))) {
-                    let first = (slot as u64 * LOADS + i) * 32;
-                    load(&mut trace, at, warp, 32, |lane| first + lane);
-                }
-                machine.begin(trace, slot, BEGIN);
+        let requests = |block| {
+            let mut trace = Trace::default();
+            for (i, warp) in (0..LOADS).flat_map(|i| (0..8).map(move |warp| (i, warp))) {
+                let first = (block * LOADS + i) * 32;
+                load(&mut trace, at, warp, 32, |lane| first + lane);
             }
+            trace
+        };
+        let reads = |blocks: u64, in_flight: usize| {
+            let instructions = Instructions::in_flight(at, in_flight, 8.0);
+            let mut machine = blocks_of((0..blocks).map(requests).collect(), instructions, 224, 0);
             while machine.happen().is_some() {}
             machine.memory.traffic.l2_reads / machine.loads as f64
         };
@@ -1336,10 +1350,9 @@ mod tests {
             (6, 1, 4.04),
             (8, 1, 4.70),
         ];
-        let off =
-            |&(blocks, in_flight, measured): &(usize, usize, f64)| (reads(blocks, in_flight) / measured).ln().abs();
+        let off = |&(blocks, in_flight, measured): &(u64, usize, f64)| (reads(blocks, in_flight) / measured).ln().abs();
         let mean = (all.iter().map(off).sum::<f64>() / all.len() as f64).exp();
-        assert!(mean < 1.34, "a factor of {mean:.2} in the mean");
+        assert!(mean < 1.31, "a factor of {mean:.2} in the mean");
     }
 
     /// What the probe `conflicts` measured on an H200: the cycles that a load takes in as many ways, of shared memory and of lines that
@@ -1389,10 +1402,7 @@ mod tests {
     ) -> f64 {
         const STEPS: usize = 64;
         let at = Location::caller();
-        let chip = Chip { sm_count: 1, ..Chip::load("h200").expect("is built in") };
-        let mut machine = Machine::new(&chip, Instructions::in_flight(at, 2, 2.0), blocks as u64, 28 << 10, u64::MAX);
-        machine.free.clear();
-        for slot in 0..blocks {
+        let requests = |_| {
             let mut trace = Trace::default();
             (0..warps).for_each(|warp| load(&mut trace, at, warp, 1, |_| 0));
             wait(&mut trace, at);
@@ -1400,8 +1410,10 @@ mod tests {
                 add_step(&mut trace, at);
                 wait(&mut trace, at);
             }
-            machine.begin(trace, slot, BEGIN);
-        }
+            trace
+        };
+        let instructions = Instructions::in_flight(at, 2, 2.0);
+        let mut machine = blocks_of((0..blocks).map(requests).collect(), instructions, 28, 0);
         let (mut begun, mut ended) = (0.0, 0.0);
         while let Some(now) = machine.happen() {
             // Once all have met for the first time.
@@ -1511,7 +1523,7 @@ mod tests {
         let mut machine = one_block_of(first, instructions, 224, 1 << 10);
         while machine.happen().is_some() {}
         machine.free.clear();
-        machine.begin(trace, 0, LATER);
+        machine.begin(trace, 0, LATER, 0.0);
         machine.events.clear();
         for (warp, when) in when.iter().enumerate() {
             machine.schedule(LATER + when, Event::Warp { slot: 0, warp });
@@ -1595,7 +1607,7 @@ mod tests {
     /// What the probe `leaders` measured on an H200: as which of all the loads of the first of so many warps are done, which begin 60
     /// cycles apart and load the same lines.
     #[test]
-    fn loads_that_asked_for_lines_and_those_that_waited_for_them_pass_by_turns() {
+    fn loads_that_came_back_pass_in_the_order_in_which_they_were_looked_up() {
         let at = Location::caller();
         for (warps, measured) in [(2, [1.0, 3.1, 5.1, 7.1]), (3, [1.2, 3.5, 5.5, 7.5]), (4, [1.3, 3.6, 5.6, 7.6])] {
             let mut trace = Trace::default();
@@ -1608,7 +1620,7 @@ mod tests {
             for ((_, end), measured) in ends.range(..(1, 0)).zip(measured) {
                 let predicted = 1.0 + ends.values().filter(|other| *other < end).count() as f64;
                 let error: f64 = predicted - measured;
-                assert!(error.abs() < 1.0, "{warps} warps: number {predicted} for {measured}");
+                assert!(error.abs() < 0.7, "{warps} warps: number {predicted} for {measured}");
             }
         }
     }
@@ -1656,7 +1668,7 @@ mod tests {
                         });
                     }
                 }
-                machine.begin(trace, sm as usize, BEGIN);
+                machine.begin(trace, sm as usize, BEGIN, 0.0);
             }
             machine.free.clear();
             let (mut took, mut come) = (Vec::new(), vec![(0, BEGIN); sms as usize]);
@@ -1682,7 +1694,7 @@ mod tests {
             for (lines, measured) in [0, 1, 32].into_iter().zip(measured) {
                 let predicted = median(storing, lines);
                 let error: f64 = predicted / measured - 1.0;
-                assert!(error.abs() < 0.46, "{lines} lines beside {storing} warps: {predicted:.0} for {measured}");
+                assert!(error.abs() < 0.21, "{lines} lines beside {storing} warps: {predicted:.0} for {measured}");
             }
         }
     }
@@ -1746,7 +1758,7 @@ mod tests {
                 let predicted = cycles(percent);
                 let error = predicted / measured - 1.0;
                 assert!(
-                    error.abs() < 0.6,
+                    error.abs() < 0.65,
                     "{warps} warps, {in_flight} in flight, {percent} %: {predicted:.0} for {measured}"
                 );
             }
@@ -1766,7 +1778,7 @@ mod tests {
         for slot in 0..8 * u64::from(chip.sm_count) {
             let mut trace = Trace::default();
             (0..8).for_each(|warp| requests(&mut trace, slot, warp));
-            machine.begin(trace, slot as usize, BEGIN + slot as f64);
+            machine.begin(trace, slot as usize, BEGIN + slot as f64, 0.0);
         }
         machine
     }

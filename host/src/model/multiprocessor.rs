@@ -24,8 +24,9 @@ const LOAD: f64 = 1.15;
 /// Requests that it serves in the order in which they came, of all parts: by the probe `arrivals`.
 const IN_ORDER: usize = 24;
 
-/// Those that have their turn after a pass through the tags that missed: by the probe `turns`.
-const AFTER_MISS: usize = 2;
+/// Those of others that have their turn after a pass through the tags that missed, none of them a store: by the probes `turns`, `leaders`
+/// and `backlog`.
+const AFTER_MISS: usize = PARTS - 1;
 
 /// Loads that wait for places of lines, beyond which nothing is looked up, not even lines at hand.
 const WAITING: usize = 2;
@@ -34,9 +35,10 @@ const WAITING: usize = 2;
 /// which a warp that comes later passes beside one that has three more loads to pass.
 const SERVED: usize = 2;
 
-/// Wavefronts of loads that came back for each of one at hand, while both wait for the data: fitted to `matrix_column_sums_warp`. By the
-/// probe `returns` it is not wavefronts that take turns, but presumably four lines of a load that came back and one or three at hand.
-const CAME_BACK: f64 = 2.5;
+/// Wavefronts of loads that came back for each of one at hand, while both wait for the data: fitted to `matrix_column_sums_warp` and to
+/// `shared_lines` of rows. By the probe `returns` it is not wavefronts that take turns, but presumably four lines of a load that came back
+/// and one or three at hand.
+const CAME_BACK: f64 = 1.0;
 
 /// Cycles in which the tags look nothing up that they take to have a line of each bank go, for one to come: fitted to the probe `bursts`.
 const CLEARING: f64 = 2.0;
@@ -130,8 +132,6 @@ pub(super) struct Pending {
     /// How many loads that wait for lines were looked up before.
     order: u64,
     passes: u32,
-    /// Whether it asked for any of its lines itself.
-    asked: bool,
     /// The lines that it waits for, as bits.
     holds: u32,
 }
@@ -147,8 +147,6 @@ pub(super) struct Progress {
     /// When the last of those is.
     here: f64,
     passes: u32,
-    /// Whether it asked for any of them itself.
-    asked: bool,
     /// The lines that it waits for, as bits.
     holds: u32,
 }
@@ -207,9 +205,8 @@ pub(super) struct Multiprocessor {
     /// When the data are free for one of two that pass them at a time, and the warp whose load has them until then if it did not come
     /// back.
     data: [(f64, Option<(usize, usize)>); 2],
-    /// Wavefronts of loads that came back that have passed since one at hand did, and whether the last of those had asked for lines.
+    /// Wavefronts of loads that came back that have passed since one at hand did.
     came_back: f64,
-    asked: bool,
     /// Loads that had to wait for lines, and passes of those that do.
     waited: u64,
     pending: u32,
@@ -254,7 +251,6 @@ impl Multiprocessor {
             lsu_free,
             data: [(0.0, None); 2],
             came_back: 0.0,
-            asked: false,
             waited: 0,
             pending: 0,
             served: VecDeque::new(),
@@ -279,7 +275,8 @@ impl Multiprocessor {
         let waiting = || (0..PARTS).filter(|part| self.parts[*part].has_turn());
         let came = |part: &usize| self.parts[*part].queue[0].order;
         let first = waiting().min_by_key(came)?;
-        let next = waiting().filter(|part| *part != first).min_by_key(came);
+        let is_load = |part: &usize| !self.parts[*part].queue[0].is_store;
+        let next = waiting().filter(|part| *part != first && is_load(part)).min_by_key(came);
         let (Some((_, left)), Some(next)) = (missed.filter(|(part, _)| *part == first), next) else {
             return Some(first);
         };
@@ -359,7 +356,7 @@ impl Multiprocessor {
     }
 
     /// Has the next of those that wait pass the data, if there is room, and says when it has. Loads at hand of one warp pass one after
-    /// another. Of loads that came back those that asked for lines and those that waited for what others had asked for pass by turns.
+    /// another. Of loads that came back that passes which was looked up first.
     pub(super) fn pass(&mut self, now: f64, lines_of: impl Fn(&Passing) -> Lines) -> Option<(Passing, f64)> {
         let place = self.data.iter().position(|(free, _)| *free <= now)?;
         let (until, other) = self.data[1 - place];
@@ -373,11 +370,8 @@ impl Multiprocessor {
             let warp = (next.slot, next.warp);
             (next, Some(warp))
         } else {
-            let by_turns = self.returned.iter().find(|(_, (_, pending))| pending.asked != self.asked);
-            let (&order, _) = by_turns.or(self.returned.first_key_value())?;
-            let (next, Pending { passes, asked, holds, .. }) = self.returned.remove(&order)?;
+            let (_, (next, Pending { passes, holds, .. })) = self.returned.pop_first()?;
             self.came_back += next.data;
-            self.asked = asked;
             self.pending -= passes;
             self.give_back(&lines_of(&next), holds);
             self.parts.iter_mut().for_each(|part| part.waits = false);
@@ -500,7 +494,6 @@ impl Multiprocessor {
                 }
                 load.coming += usize::from(found != Found::Here);
                 missing += u32::from(found == Found::Missing);
-                load.asked |= found == Found::Missing;
             }
             if put_off {
                 self.l1.make_reserve(1);
@@ -519,14 +512,14 @@ impl Multiprocessor {
                 self.clear(f64::from(missing.saturating_sub(1)));
             }
             self.looked_up = at;
-            if waits || load.coming > coming && others && load.looked_up < lines.len() {
+            if waits || missing > 0 && others && load.looked_up < lines.len() {
                 self.lsu_free = at;
                 self.missed = Some((part, AFTER_MISS));
                 self.parts[part].queue[0].load = load;
                 return None;
             }
         }
-        let Progress { coming, here, passes, asked, holds, .. } = load;
+        let Progress { coming, here, passes, holds, .. } = load;
         let (tags, more) = (f64::from(passes), f64::from(passes.saturating_sub(u32::from(request.tags))));
         let data = if 2 * coming < lines.len() {
             f64::from(request.wavefronts)
@@ -548,7 +541,7 @@ impl Multiprocessor {
             Served::Coming {
                 here: self.unsent.looked_up(this, here.max(at)),
                 data: data.max(LOAD),
-                pending: Pending { order: self.waited, passes, asked, holds },
+                pending: Pending { order: self.waited, passes, holds },
             }
         } else {
             let data = data.max(tags).max(LOAD);
