@@ -856,13 +856,17 @@ static void lateness(const char* buffer, size_t bytes, unsigned lines) {
 }
 
 // ---- Waits: so many warps of every multiprocessor load 32 lines at random, one load after another, but for every sixteenth of them,
-// which loads one line.
+// which loads one line: at random too, or the next after that of the warp sixteen before, or the next after that it loaded before.
 
-__global__ void loads_among_others(const float* zeros, unsigned all, unsigned loads, unsigned* cycles, float* out) {
-    unsigned warp = (blockIdx.x * blockDim.x + threadIdx.x) / 32, lane = threadIdx.x % 32;
+enum Place { AT_RANDOM, IN_ONE_ROW, IN_ROWS };
+
+__global__ void loads_among_others(const float* zeros, unsigned all, unsigned loads, Place place, unsigned* cycles, float* out) {
+    unsigned warp = (blockIdx.x * blockDim.x + threadIdx.x) / 32, warps = gridDim.x * blockDim.x / 32, lane = threadIdx.x % 32;
+    unsigned apart = place == IN_ONE_ROW ? warps / 16 : 1, first = place == IN_ONE_ROW ? warp / 16 : warp / 16 * loads;
     float sum = 0;
     for (unsigned i = 0; i < loads; i++) {
         unsigned line = mixed(mixed(warp * loads + i) + (warp % 16 == 0 ? 0 : lane)) % all + unsigned(sum);
+        if (place != AT_RANDOM && warp % 16 == 0) line = first + i * apart + unsigned(sum);
         __syncwarp();
         unsigned begin = clock();
         sum = sum_of_line(zeros, line, sum);
@@ -873,13 +877,13 @@ __global__ void loads_among_others(const float* zeros, unsigned all, unsigned lo
     if (sum != 0) *out = sum;
 }
 
-static void waits(const char* buffer, size_t bytes, int sms, unsigned warps) {
+static void waits(const char* buffer, size_t bytes, int sms, unsigned warps, Place place) {
     const unsigned loads = 128, skipped = 32, count = sms * warps;
     unsigned* on_gpu;
     float* out;
     CHECK(cudaMalloc(&on_gpu, count * loads * sizeof *on_gpu));
     CHECK(cudaMalloc(&out, sizeof *out));
-    loads_among_others<<<count / 8, 256>>>(reinterpret_cast<const float*>(buffer), unsigned(bytes / 128), loads, on_gpu, out);
+    loads_among_others<<<count / 8, 256>>>(reinterpret_cast<const float*>(buffer), unsigned(bytes / 128), loads, place, on_gpu, out);
     std::vector<unsigned> host(count * loads), took[2];
     CHECK(cudaMemcpy(host.data(), on_gpu, host.size() * sizeof *on_gpu, cudaMemcpyDeviceToHost));
     for (unsigned warp = 0; warp < count; warp++) {
@@ -891,7 +895,8 @@ static void waits(const char* buffer, size_t bytes, int sms, unsigned warps) {
         double mean = 0;
         for (unsigned of_load : cycles) mean += double(of_load) / cycles.size();
         std::sort(cycles.begin(), cycles.end());
-        printf("waits: %2u warps, a load of %2d lines: mean %.0f cycles, at 1, 5, 25, 50, 75, 95 and 99 %%:", warps, of_one ? 1 : 32, mean);
+        const char* where = !of_one || place == AT_RANDOM ? "" : place == IN_ONE_ROW ? " in one row" : " in a row";
+        printf("waits: %2u warps, a load of %2d lines%s: mean %.0f cycles, at 1, 5, 25, 50, 75, 95 and 99 %%:", warps, of_one ? 1 : 32, where, mean);
         for (int percent : {1, 5, 25, 50, 75, 95, 99}) printf(" %u", cycles[size_t(percent) * cycles.size() / 100]);
         printf("\n");
     }
@@ -2195,7 +2200,9 @@ int main() {
     }
     overtaking(buffer, bytes, sms);
     for (unsigned lines : {1, 2, 4, 8, 16, 32}) lateness(buffer, bytes, lines);
-    for (unsigned warps : {8, 16, 32, 64}) waits(buffer, bytes, sms, warps);
+    for (Place place : {AT_RANDOM, IN_ONE_ROW, IN_ROWS}) {
+        for (unsigned warps : {8, 16, 32, 64}) waits(buffer, bytes, sms, warps, place);
+    }
     pending(buffer, bytes, sms, 0, 1, 32, {64, 96, 112, 120, 124, 128, 132, 136, 144, 160});
     pending(buffer, bytes, sms, 3175, 33, 8, {64, 96, 112, 120, 124, 128, 132, 136, 144, 160});
     pending(buffer, bytes, sms, 0, 1, 16, {128, 192, 240, 248, 256, 264, 280, 320});
