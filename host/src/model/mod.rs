@@ -8,13 +8,14 @@
 //! has lines, and the data as often as the banks of shared memory would have it; where lines are missing, those of each pass through the
 //! tags pass the data by themselves, after those that are at hand. The load/store unit serves requests in the order in which they come, but
 //! after a pass that finds a line missing up to three loads of others have their turn. They come by turns of the parts of a multiprocessor,
-//! but every second time that it is a store's turn it is any part's. A load passes the data once all of its lines are there, in the order in
-//! which loads were looked up, and as many wavefronts of them as of those that find theirs at once. Until then it holds its lines, each of which has one of the places of its bank, a quarter of all, and others that find none wait.
-//! If a line that is held has to go for another, those that ask for it until then find it all the same, which is not so on a GPU. All wait
-//! once loads that do have passed the tags 1024 times. Two of the four lines of a set stay while others come and go, once they were touched
-//! again. A load takes two cycles for each of its wavefronts, and two loads share the data, of two warps if they find their lines at once.
-//! Warps come to barriers two cycles apart, and those that skip a few accesses to shared memory between two of them take the load/store
-//! unit all the same, since ptxas makes predicates of such branches.
+//! but every second time that it is a store's turn it is any part's. A load passes the data once all of its lines are there, in the order
+//! in which loads were looked up, and as many wavefronts of them as of those that find theirs at once. Until then it holds its lines, each
+//! of which has one of the places of its bank, a quarter of all, and others that find none wait. If a line that is held has to go for
+//! another, those that ask for it until then find it all the same, which is not so on a GPU. All wait once loads that do have passed the
+//! tags 1024 times. Two of the four lines of a set stay while others come and go, once they were touched again. A load takes two cycles for
+//! each of its wavefronts, and two loads share the data, of two warps if they find their lines at once. Warps come to barriers two cycles
+//! apart, and those that skip a few accesses to shared memory between two of them take the load/store unit all the same, since ptxas makes
+//! predicates of such branches.
 //!
 //! Blocks are launched on one multiprocessor after another, as far as they have room: at one rate in the long run, but sooner where many
 //! end at a time. What launches them goes round groups of some sixteen in a row, up to four of whose reads of the same sectors the L2
