@@ -856,7 +856,7 @@ static void lateness(const char* buffer, size_t bytes, unsigned lines) {
 }
 
 // ---- Waits: so many warps of every multiprocessor load 32 lines at random, one load after another, but for every sixteenth of them,
-// which loads one line: at random too, or the next after that of the warp sixteen before, or the next after that it loaded before.
+// which loads one line: at random too, or the next after that of the warp sixteen before, or the next after the one that it loaded before.
 
 enum Place { AT_RANDOM, IN_ONE_ROW, IN_ROWS };
 

@@ -168,8 +168,7 @@ const BETWEEN_MARKS: u64 = 256;
 /// Blocks that take the place of others sooner than they would in the long run, where many end at a time: by the probe `successors`.
 const AHEAD: f64 = 170.0;
 
-/// Cycles by which the warps of the first blocks begin late at most, as if at random: fitted to `matrix_column_sums_warp`. On an H200 those
-/// of a block are done with their first round of it 900 to 1700 cycles apart in the mean, presumably since some lines of memory come late.
+/// Cycles by which the warps of the first blocks begin late at most, as if at random: fitted to `matrix_column_sums_warp`.
 const LATE: f64 = 200.0;
 
 /// Cycles for which what launches blocks is at a group of multiprocessors, before it turns to the next: fitted to `embedding`.
@@ -1743,22 +1742,22 @@ mod tests {
             took.sort_unstable_by(f64::total_cmp);
             move |percent: usize| took[percent * took.len() / 100]
         };
-        for (warps, in_flight, measured) in [
-            (8, 2, [225.0, 370.0, 393.0]),
-            (8, 4, [173.0, 312.0, 347.0]),
-            (16, 1, [519.0, 550.0, 588.0]),
-            (16, 2, [290.0, 461.0, 787.0]),
-            (16, 4, [465.0, 554.0, 611.0]),
-            (32, 1, [624.0, 983.0, 1457.0]),
-            (32, 2, [1041.0, 1120.0, 1178.0]),
-            (32, 4, [1071.0, 1122.0, 1161.0]),
+        for (warps, in_flight, bound, measured) in [
+            (8, 2, 0.44, [225.0, 370.0, 393.0]),
+            (8, 4, 0.12, [173.0, 312.0, 347.0]),
+            (16, 1, 0.14, [519.0, 550.0, 588.0]),
+            (16, 2, 0.14, [290.0, 461.0, 787.0]),
+            (16, 4, 0.12, [465.0, 554.0, 611.0]),
+            (32, 1, 0.65, [624.0, 983.0, 1457.0]),
+            (32, 2, 0.12, [1041.0, 1120.0, 1178.0]),
+            (32, 4, 0.12, [1071.0, 1122.0, 1161.0]),
         ] {
             let cycles = cycles(warps, in_flight);
             for (percent, measured) in [25, 50, 75].into_iter().zip(measured) {
                 let predicted = cycles(percent);
                 let error = predicted / measured - 1.0;
                 assert!(
-                    error.abs() < 0.65,
+                    error.abs() < bound,
                     "{warps} warps, {in_flight} in flight, {percent} %: {predicted:.0} for {measured}"
                 );
             }
