@@ -514,14 +514,17 @@ static void write_backs(char* buffer, int sms) {
     }
 }
 
-// ---- Pages of memory: all lines are moved once, first every so manieth, then those that follow these, and so on.
+// ---- Pages of memory: all pieces of so many lines are moved once, of one window after another first every so manieth, then those that
+// follow these, and so on.
 
-template <bool STORES> __global__ void apart(int4* lines, size_t count, size_t every, int* out) {
+template <bool STORES, unsigned LINES> __global__ void apart(int4* pieces, size_t window, size_t every, int* out) {
+    constexpr unsigned VECTORS = 8 * LINES;
     int sum = 0;
 #pragma unroll
     for (int i = 0; i < 4; i++) {
-        size_t vector = (blockIdx.x * size_t(4) + i) * blockDim.x + threadIdx.x, turn = vector / 8, sweep = count / every;
-        int4* place = lines + (turn % sweep * every + turn / sweep) * 8 + vector % 8;
+        size_t vector = (blockIdx.x * size_t(4) + i) * blockDim.x + threadIdx.x;
+        size_t first = vector / VECTORS / window * window, turn = vector / VECTORS % window, sweep = window / every;
+        int4* place = pieces + (first + turn % sweep * every + turn / sweep) * VECTORS + vector % VECTORS;
         if (STORES) {
             *place = make_int4(i, 0, 0, 0);
         } else {
@@ -531,16 +534,14 @@ template <bool STORES> __global__ void apart(int4* lines, size_t count, size_t e
     if (sum == 12345) *out = sum;
 }
 
-static void pages(char* buffer, size_t bytes) {
-    auto lines = reinterpret_cast<int4*>(buffer);
+template <unsigned LINES> static void pages(char* buffer, size_t bytes, size_t window, size_t every) {
+    auto pieces = reinterpret_cast<int4*>(buffer);
     auto out = reinterpret_cast<int*>(buffer);
-    size_t count = bytes / 128;
-    unsigned blocks = count * 8 / 1024;
-    for (size_t every : {1, 2, 4, 8, 16, 32}) {
-        float load = median_ms([=] { apart<false><<<blocks, 256>>>(lines, count, every, out); });
-        float store = median_ms([=] { apart<true><<<blocks, 256>>>(lines, count, every, out); });
-        printf("pages: every %2zu. line: loads %.0f GB/s, stores %.0f GB/s\n", every, bytes / load / 1e6, bytes / store / 1e6);
-    }
+    unsigned blocks = bytes / 16 / 1024;
+    float load = median_ms([=] { apart<false, LINES><<<blocks, 256>>>(pieces, window / LINES, every, out); });
+    float store = median_ms([=] { apart<true, LINES><<<blocks, 256>>>(pieces, window / LINES, every, out); });
+    printf("pages: pieces of %u lines, every %3zu. of windows of %7zu lines: loads %.0f GB/s, stores %.0f GB/s\n", LINES, every, window,
+           bytes / load / 1e6, bytes / store / 1e6);
 }
 
 // ---- Who goes on first: eight blocks of a multiprocessor whose loads find all 32 lines in the L1 and wait for the load/store unit
@@ -2182,7 +2183,12 @@ int main() {
     together(buffer, sms);
     partitions(buffer, bytes, sms);
     write_backs(buffer, sms);
-    pages(buffer, bytes);
+    for (size_t every : {1, 2, 4, 8, 16, 32, 64, 256}) pages<1>(buffer, bytes, bytes / 128, every);
+    for (size_t every : {1, 2, 4, 8, 16, 32, 64, 256}) pages<2>(buffer, bytes, bytes / 128, every);
+    for (size_t every : {4, 32, 256}) {
+        for (size_t window = 1 << 15; window < bytes / 128; window *= 2) pages<1>(buffer, bytes, window, every);
+    }
+    for (size_t window = 1 << 15; window < bytes / 128; window *= 2) pages<2>(buffer, bytes, window, 256);
     order(buffer);
     queues<1, true>(buffer, sms);
     queues<2, true>(buffer, sms);
