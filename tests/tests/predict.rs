@@ -168,13 +168,11 @@ fn recorded_predictions_are_as_good_as_they_are_said_to_be() {
         assert!(fitted.within == fitted.count && others.within == others.count, "{gpu}: {score}");
         let [pairs, right] = score.order.expect("kernels differ");
         assert!(pairs > 400 && 100 * right >= 99 * pairs, "{gpu}: {score}");
-        let l1 = score.l1.expect("most counters tell");
+        let moved = [score.l1, score.l2, score.dram].map(|errors| errors.expect("most counters tell"));
+        assert!(moved.iter().all(|errors| errors.kernels.within == errors.kernels.count), "{gpu}: {score}");
+        let [l1, below @ ..] = moved.map(|errors| errors.launches);
         assert!(l1.count > 180 && l1.count - l1.within <= 2 && score.l1_open <= 2, "{gpu}: {score}");
-        let below = [score.l2, score.dram].map(|errors| errors.expect("some launches are large"));
-        assert!(
-            below.iter().all(|errors| errors.median < 0.01 && 100 * errors.within >= 96 * errors.count),
-            "{gpu}: {score}"
-        );
+        assert!(below.iter().all(|errors| errors.median < 0.01 && errors.count - errors.within <= 1), "{gpu}: {score}");
     }
 }
 

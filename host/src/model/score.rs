@@ -139,19 +139,24 @@ impl Row {
     /// from the L2; sectors read from memory. None where nothing was recorded, too little to compare, or what leaves too
     /// much open.
     pub fn errors_of_traffic(&self) -> [Option<f64>; 3] {
+        self.traffic().map(|moved| moved.map(error))
+    }
+
+    /// What moved, in the same order, as predicted and as counted.
+    fn traffic(&self) -> [Option<[f64; 2]>; 3] {
         let traffic = self.prediction.as_ref().map(|prediction| prediction.traffic);
         let exactly = |name: &str| self.counter(name).map(|counted| counted..=counted);
-        let error = |predicted: Option<f64>, counted: Option<RangeInclusive<f64>>| {
+        let beside = |predicted: Option<f64>, counted: Option<RangeInclusive<f64>>| {
             let (predicted, counted) = predicted.zip(counted.filter(|counted| *counted.start() >= LEAST))?;
-            Some(predicted / predicted.clamp(*counted.start(), *counted.end()) - 1.0)
+            Some([predicted, predicted.clamp(*counted.start(), *counted.end())])
         };
         [
-            error(
+            beside(
                 traffic.map(|traffic| traffic.l1_wavefronts.max(traffic.l1_tags)),
                 self.l1_passes().filter(|passes| !is_open(passes)),
             ),
-            error(traffic.map(|traffic| traffic.l2_reads), exactly(L2_READS)),
-            error(traffic.map(|traffic| traffic.dram_reads), exactly(DRAM_READS)),
+            beside(traffic.map(|traffic| traffic.l2_reads), exactly(L2_READS)),
+            beside(traffic.map(|traffic| traffic.dram_reads), exactly(DRAM_READS)),
         ]
     }
 
@@ -177,6 +182,11 @@ impl Row {
     fn counter(&self, name: &str) -> Option<f64> {
         self.measured.get(name).copied()
     }
+}
+
+/// How far what is predicted is from what was counted, as a share of that.
+fn error([predicted, counted]: [f64; 2]) -> f64 {
+    predicted / counted - 1.0
 }
 
 /// Whether counters leave more open than the score's bound.
@@ -236,6 +246,35 @@ impl fmt::Display for Errors {
     }
 }
 
+/// Errors of what moved, in magnitude.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Moved {
+    /// Of each launch.
+    pub launches: Errors,
+    /// Of each kernel, all its launches together.
+    pub kernels: Errors,
+}
+
+impl Moved {
+    /// Of one of the three that [`Row::errors_of_traffic`] tells of, in these rows.
+    fn of<'a>(rows: impl Iterator<Item = &'a Row>, which: usize, bound: f64) -> Option<Self> {
+        let (mut launches, mut kernels) = (Vec::new(), BTreeMap::<_, [f64; 2]>::new());
+        for (row, moved) in rows.filter_map(|row| Some((row, row.traffic()[which]?))) {
+            launches.push(error(moved));
+            let sums = kernels.entry(&row.kernel).or_default();
+            *sums = [sums[0] + moved[0], sums[1] + moved[1]];
+        }
+        let kernels = Errors::of(kernels.into_values().map(error), bound)?;
+        Some(Self { launches: Errors::of(launches.into_iter(), bound)?, kernels })
+    }
+}
+
+impl fmt::Display for Moved {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "of launches {}; of kernels {}", self.launches, self.kernels)
+    }
+}
+
 /// How good predictions are.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Score {
@@ -247,13 +286,13 @@ pub struct Score {
     /// predicted in their order.
     pub order: Option<[usize; 2]>,
     /// Passes of global loads through the L1.
-    pub l1: Option<Errors>,
+    pub l1: Option<Moved>,
     /// Launches whose counters leave more of them open than the bound.
     pub l1_open: usize,
     /// Sectors read from the L2, of launches whose buffers are at least four times as large.
-    pub l2: Option<Errors>,
+    pub l2: Option<Moved>,
     /// Sectors read from memory, of the same launches.
-    pub dram: Option<Errors>,
+    pub dram: Option<Moved>,
 }
 
 impl Score {
@@ -263,15 +302,12 @@ impl Score {
             let rows = rows.iter().filter(move |row| FITTED_ON.contains(&row.family.as_str()) == fitted);
             Errors::of(rows.filter_map(Row::error_of_time), 0.30)
         };
-        let large = |which: usize| {
-            let rows = rows.iter().filter(|row| row.large);
-            Errors::of(rows.filter_map(|row| row.errors_of_traffic()[which]), 0.10)
-        };
+        let large = |which| Moved::of(rows.iter().filter(|row| row.large), which, 0.10);
         Self {
             fitted: times(true),
             others: times(false),
             order: order(rows),
-            l1: Errors::of(rows.iter().filter_map(|row| row.errors_of_traffic()[0]), L1_BOUND),
+            l1: Moved::of(rows.iter(), 0, L1_BOUND),
             l1_open: rows.iter().filter_map(Row::l1_passes).filter(is_open).count(),
             l2: large(1),
             dram: large(2),
@@ -299,14 +335,21 @@ fn order(rows: &[Row]) -> Option<[usize; 2]> {
 
 impl fmt::Display for Score {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let parts = [
+        let times = [
             (format!("time, families fitted to ({})", FITTED_ON.join(", ")), self.fitted),
             ("time, all others".to_owned(), self.others),
-            ("wavefronts of global loads".to_owned(), self.l1),
-            ("sectors read from the L2, buffers of at least four".to_owned(), self.l2),
-            ("sectors read from memory, likewise".to_owned(), self.dram),
         ];
-        for (what, errors) in parts {
+        for (what, errors) in times {
+            if let Some(errors) = errors {
+                writeln!(f, "{what}: {errors}")?;
+            }
+        }
+        let moved = [
+            ("wavefronts of global loads", self.l1),
+            ("sectors read from the L2, buffers of at least four", self.l2),
+            ("sectors read from memory, likewise", self.dram),
+        ];
+        for (what, errors) in moved {
             if let Some(errors) = errors {
                 writeln!(f, "{what}: {errors}")?;
             }
@@ -361,12 +404,29 @@ mod tests {
         assert!((others.median - 0.25).abs() < 1e-9 && (others.worst - 0.96).abs() < 0.01, "{others:?}");
         assert_eq!(score.fitted, None);
         assert_eq!(score.order, Some([2, 2]), "a and b are as fast as each other");
-        assert_eq!(score.l1.map(|errors| errors.worst), Some(0.0), "the tags pass more often than the data");
+        assert_eq!(score.l1.map(|errors| errors.launches.worst), Some(0.0), "the tags pass more often than the data");
         assert_eq!(score.l1_open, 0);
-        assert_eq!(score.l2.map(|errors| errors.worst), Some(1.0), "none was predicted");
-        assert_eq!(score.dram.map(|errors| errors.within), Some(0));
+        assert_eq!(score.l2.map(|errors| errors.launches.worst), Some(1.0), "none was predicted");
+        assert_eq!(score.dram.map(|errors| errors.launches.within), Some(0));
         let wrong = Score::of(&[row("a", 2.0, 1.0), row("b", 1.0, 2.0)]);
         assert_eq!(wrong.order, Some([1, 0]));
+    }
+
+    #[test]
+    fn a_kernels_launches_count_together() {
+        let reads = |kernel: &str, dram_reads: f64| {
+            let mut row = row(kernel, 1.0, 1.0);
+            row.prediction.as_mut().expect("was just made").traffic.dram_reads = dram_reads;
+            row
+        };
+        // Two million were counted of each.
+        let score = Score::of(&[reads("a", 2.4e6), reads("a", 1.8e6), reads("b", 1.7e6)]);
+        let Moved { launches, kernels } = score.dram.expect("sectors were counted");
+        assert_eq!((launches.count, launches.within, kernels.count, kernels.within), (3, 1, 2, 1));
+        assert!((launches.worst - 0.2).abs() < 1e-9 && (kernels.worst - 0.15).abs() < 1e-9, "{score}");
+        assert!((kernels.median - 0.1).abs() < 1e-9, "5 % too much of one and 15 % too little of the other");
+        let said = "of launches median error 15.0 %, worst 20 %, 1 of 3 within 10 %; of kernels median error 10.0 %, worst 15 %, 1 of 2";
+        assert!(score.to_string().contains(said), "{score}");
     }
 
     /// A row of which data, stores, tags, conflicts of loads, all conflicts and those for the sake of arbitration were counted.
@@ -416,7 +476,10 @@ mod tests {
             counted([2.5e6, 1e6, 1e6, 0.5e6, 0.5e6, 0.5e6], Traffic { store_wavefronts_together: 0.25e6, ..stores });
         assert_eq!(open.errors_of_traffic()[0], None);
         let score = Score::of(&[close, open]);
-        assert_eq!((score.l1.map(|errors| (errors.count, errors.within)), score.l1_open), (Some((1, 1)), 1));
+        assert_eq!(
+            (score.l1.map(|errors| (errors.launches.count, errors.launches.within)), score.l1_open),
+            (Some((1, 1)), 1)
+        );
         assert!(score.to_string().contains("leave open by more than 5 %: 1\n"), "{score}");
     }
 
