@@ -335,21 +335,16 @@ fn order(rows: &[Row]) -> Option<[usize; 2]> {
 
 impl fmt::Display for Score {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let times = [
-            (format!("time, families fitted to ({})", FITTED_ON.join(", ")), self.fitted),
-            ("time, all others".to_owned(), self.others),
+        let [fitted, others] = [self.fitted, self.others].map(|errors| errors.map(|errors| errors.to_string()));
+        let [l1, l2, dram] = [self.l1, self.l2, self.dram].map(|moved| moved.map(|moved| moved.to_string()));
+        let parts = [
+            (format!("time, families fitted to ({})", FITTED_ON.join(", ")), fitted),
+            ("time, all others".to_owned(), others),
+            ("wavefronts of global loads".to_owned(), l1),
+            ("sectors read from the L2, buffers of at least four".to_owned(), l2),
+            ("sectors read from memory, likewise".to_owned(), dram),
         ];
-        for (what, errors) in times {
-            if let Some(errors) = errors {
-                writeln!(f, "{what}: {errors}")?;
-            }
-        }
-        let moved = [
-            ("wavefronts of global loads", self.l1),
-            ("sectors read from the L2, buffers of at least four", self.l2),
-            ("sectors read from memory, likewise", self.dram),
-        ];
-        for (what, errors) in moved {
+        for (what, errors) in parts {
             if let Some(errors) = errors {
                 writeln!(f, "{what}: {errors}")?;
             }
