@@ -25,11 +25,29 @@ pub(super) struct Line {
     pub(super) valid: u8,
     /// The sectors that memory does not have yet.
     pub(super) dirty: u8,
+    /// Whether the memory has begun to write to its page.
+    pub(super) page_begun: bool,
+    /// When it was stored to last, in units of so many cycles.
+    stored_at: u16,
     /// Bytes written of each sector.
     pub(super) written: [u8; 4],
 }
 
+/// Cycles of a unit of the time of stores, and units within which two are together.
+const UNIT: f64 = 64.0;
+const TOGETHER: u16 = 4;
+
 impl Line {
+    /// It is stored to.
+    pub(super) fn stored(&mut self, now: f64) {
+        self.stored_at = (now / UNIT) as u64 as u16;
+    }
+
+    /// Whether another was stored to at about the same time.
+    pub(super) fn is_stored_with(&self, other: &Self) -> bool {
+        self.stored_at.wrapping_sub(other.stored_at).wrapping_add(TOGETHER) <= 2 * TOGETHER
+    }
+
     /// Whether sectors were written of which some bytes are not here.
     pub(super) fn is_known_in_part(&self) -> bool {
         self.dirty & !self.valid != 0

@@ -259,16 +259,14 @@ pub(super) struct Constants {
     /// Cycles from one addition to a line to the next.
     pub(super) addition: f64,
     /// Cycles a sector to or from memory, how many sectors of a line cost no less than these, and the cycles that a read of a line in a
-    /// region not at hand takes at least, and a write of one in a page not at hand, most of it side by side with moving them.
+    /// region not at hand takes at least, and a write of one alone of its page, most of it side by side with moving them.
     pub(super) dram_sector: f64,
     pub(super) dram_least: f64,
     pub(super) dram_read: f64,
     pub(super) dram_write: f64,
-    /// Lines of a region and of all regions at hand, and the same of pages.
+    /// Lines of a region and of all regions at hand.
     pub(super) region_lines: u64,
     pub(super) lines_at_hand: u64,
-    pub(super) page_lines: u64,
-    pub(super) lines_of_pages: u64,
     /// Twice the cycles in the queue of the memory at half its rate.
     pub(super) dram_queue: f64,
 }
@@ -312,11 +310,9 @@ impl Constants {
             dram_sector,
             dram_least: 2.4,
             dram_read: 1.15 * chip.clock_ghz / chip.dram_channels as f64,
-            dram_write: 1.65 * chip.clock_ghz / chip.dram_channels as f64,
+            dram_write: 1.74 * chip.clock_ghz / chip.dram_channels as f64,
             region_lines: 64,
             lines_at_hand: 1 << 18,
-            page_lines: 4,
-            lines_of_pages: 1 << 16,
             dram_queue: 250.0,
         }
     }

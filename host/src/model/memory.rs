@@ -44,9 +44,8 @@ pub(super) struct Memory {
     pub(super) added: f64,
     /// Cycles that the memory was busy lately.
     load: f64,
-    /// Regions of memory that it has at hand, and pages that it writes to.
+    /// Regions of memory that it has at hand.
     regions: AtHand,
-    pages: AtHand,
     /// How many lines are dirty.
     pub(super) dirty_lines: usize,
     /// Reads of each group of multiprocessors that are on their way, by line.
@@ -83,6 +82,13 @@ const QUEUES: usize = 2;
 /// Lines of a piece of memory that belongs to one channel.
 const OF_A_CHANNEL: u64 = 2;
 
+/// Pieces of a page of memory, of which dirty lines are written together: by the probe `pages`.
+const PAGE: u64 = 4;
+
+/// What a page costs for pieces both of whose lines were stored to together, as a share of what it costs for one line of each: by the
+/// probe `pages`.
+const BOTH_LINES: f64 = 0.5;
+
 /// Banks of a channel, each of which serves what waits for it in order: as many as a pseudo-channel of HBM3 has. What waits for a bank
 /// that many wait for comes late, so that the last of many lines does: by the probe `waits`.
 const BANKS: usize = 16;
@@ -115,7 +121,6 @@ impl Memory {
             added: 0.0,
             load: 0.0,
             regions: AtHand::new(constants.region_lines, constants.lines_at_hand),
-            pages: AtHand::new(constants.page_lines, constants.lines_of_pages),
             dirty_lines: 0,
             flying: vec![[Read::default(); READS]; constants.groups],
             traffic: Traffic::default(),
@@ -261,6 +266,20 @@ impl Memory {
         self.channel(number) * BANKS + (next.wrapping_add(mixed((next / of) ^ (epoch << 40))) % of) as usize
     }
 
+    /// The lines of the page of memory that a line belongs to: one each of pieces of a channel that follow one another, which of them is as
+    /// if at random.
+    fn page(&self, number: u64) -> [u64; PAGE as usize] {
+        let (of, channel, turn) =
+            (self.channels(), self.channel(number) as u64, number / OF_A_CHANNEL / self.channels());
+        let line = |turn: u64| mixed(turn * of + channel) % OF_A_CHANNEL;
+        let which = number + line(turn);
+        std::array::from_fn(|i| {
+            let turn = turn / PAGE * PAGE + i as u64;
+            let piece = turn * of + (channel + of - one_after_another(turn * of, of)) % of;
+            piece * OF_A_CHANNEL + (which + line(turn)) % OF_A_CHANNEL
+        })
+    }
+
     fn channels(&self) -> u64 {
         (self.banks.len() / BANKS) as u64
     }
@@ -331,8 +350,10 @@ impl Memory {
 
     /// Has a partition of the L2 hold what is written to a line, and says whether it comes for that.
     fn write_at(&mut self, partition: usize, line: &Line) -> bool {
+        let now = self.now;
         let comes = self.l2[partition].peek(line.number).is_none();
         let (known, gone) = self.l2[partition].touch(line.number);
+        known.stored(now);
         for sector in 0..4 {
             known.written[sector] = known.written[sector].saturating_add(line.bytes[sector]).min(SECTOR as u8);
             known.valid |= u8::from(known.written[sector] == SECTOR as u8) << sector;
@@ -433,6 +454,7 @@ impl Memory {
         self.l2[home].make_younger(number, YOUNGER);
         let Some(known) = self.l2[home].peek(number) else { return };
         let written = *known;
+        known.page_begun = false;
         known.valid |= known.dirty;
         known.dirty = 0;
         self.evict(Some(written));
@@ -448,9 +470,33 @@ impl Memory {
         self.completed += f64::from(partial);
         self.take_l2(self.home(gone.number), gone.number, 0, f64::from(partial) * self.constants.l2_completion);
         let again = if partial != 0 { self.read_cycles(gone.number, partial) } else { 0.0 };
-        let cycles = again + self.write_cycles(gone.number, dirty);
+        let page = if gone.page_begun { 0.0 } else { self.begin_page(&gone) };
+        let cycles = again + self.moving_cycles(dirty) + page;
         let begins = self.take_dram(gone.number, cycles, self.now);
         self.served = self.served.max(begins - WRITES_AHEAD);
+    }
+
+    /// Begins to write to the page of a line, and says how many cycles the memory takes for that: once for all lines of the page that are
+    /// dirty now, and the other of their pieces if they were stored to together. Those are written as soon as they go.
+    fn begin_page(&mut self, gone: &cache::Line) -> f64 {
+        let (mut pieces, mut of_both) = (0, 0);
+        for number in self.page(gone.number) {
+            let line = if number == gone.number { Some(*gone) } else { self.begin_along(number, |_| true) };
+            let Some(line) = line else { continue };
+            let other = number ^ (OF_A_CHANNEL - 1);
+            pieces += 1;
+            of_both += u32::from(self.begin_along(other, |other| other.is_stored_with(&line)).is_some());
+        }
+        self.page_cycles(gone.dirty.count_ones(), pieces, of_both)
+    }
+
+    /// Has a page be begun for one more of its lines, if that is dirty and `such`, and says which.
+    fn begin_along(&mut self, number: u64, such: impl Fn(&cache::Line) -> bool) -> Option<cache::Line> {
+        let home = self.home(number);
+        let known = self.l2[home].peek(number)?;
+        let begins = known.dirty != 0 && !known.page_begun && such(known);
+        known.page_begun |= begins;
+        begins.then_some(*known)
     }
 
     /// Cycles that the memory takes to read so many sectors of one line.
@@ -459,13 +505,14 @@ impl Memory {
         if self.regions.find(number) { moving } else { at_once(moving, self.constants.dram_read) }
     }
 
-    /// Cycles that the memory takes to write so many sectors of one line. If all lines of a page are written, they take no more than
-    /// to be moved.
-    fn write_cycles(&mut self, number: u64, sectors: u32) -> f64 {
+    /// Cycles that the memory takes to write so many sectors each of lines of so many pieces of a page, of both lines of some, beyond those to
+    /// move them. If they are of all pieces, there are none: what it takes then is in the time to move them.
+    fn page_cycles(&self, sectors: u32, pieces: u32, of_both: u32) -> f64 {
         let moving = self.moving_cycles(sectors);
         let more = at_once(moving, self.constants.dram_write) - moving;
-        let others = (self.constants.page_lines - 1) as f64;
-        moving + if self.pages.find(number) { -more / others } else { more }
+        let (pieces, of_both) = (f64::from(pieces), f64::from(of_both));
+        let of_pieces = pieces - of_both * (1.0 - BOTH_LINES);
+        of_pieces / pieces * more * (PAGE as f64 - pieces) / (PAGE - 1) as f64
     }
 
     /// Cycles to move so many sectors of one line.
@@ -824,38 +871,88 @@ mod tests {
         }
     }
 
-    /// What the probe `pages` measured on an H200, where all is 64 times as large: how much longer it takes to move 1 GiB, first every
-    /// so manieth line, than one line after another.
+    /// What the probe `pages` measured, where all is 64 times as large: how much longer it takes to move 1 GiB, window by window, of each
+    /// first every so manieth piece of so many lines, than one line after another.
     #[test]
     fn lines_that_lie_apart_cost_the_memory_more() {
-        let chip = Chip { l2_bytes: 60 << 14, ..Chip::load("h200").expect("is built in") };
-        let constants = Constants::of(&chip);
-        let constants = Constants {
-            lines_at_hand: constants.lines_at_hand / 64,
-            lines_of_pages: constants.lines_of_pages / 64,
-            ..constants
-        };
-        let cycles = |every: u64, stores: bool| {
-            let mut memory = Memory::new(&chip, constants);
-            let lines = (1 << 24) / LINE;
-            for turn in 0..lines {
-                let number = turn % (lines / every) * every + turn / (lines / every);
-                let at = memory.dram_free;
+        const LINES: u64 = (1 << 24) / LINE;
+        /// In which the memory moves 64 lines.
+        const CYCLES: f64 = 4.0;
+        let cycles = |name: &str, lines: u64, every: u64, window: u64, stores: bool| {
+            let chip = Chip::load(name).expect("is built in");
+            let constants = Constants::of(&chip);
+            let constants = Constants { lines_at_hand: constants.lines_at_hand / 64, ..constants };
+            let mut memory = Memory::new(&Chip { l2_bytes: chip.l2_bytes / 64, ..chip }, constants);
+            for moved in 0..LINES {
+                let (first, turn, sweep) = (moved / window * window, moved % window / lines, window / lines / every);
+                let number = first + (turn % sweep * every + turn / sweep) * lines + moved % lines;
+                let at = CYCLES * moved as f64;
                 if stores {
                     memory.write(0, &Line { number, bytes: [SECTOR as u8; 4] }, WHOLE, at);
                 } else {
-                    memory.read(turn as usize / 4 % 2, number, WHOLE, at);
+                    memory.read(moved as usize / 4 % 2, number, WHOLE, at);
                 }
             }
             memory.busy.dram / (memory.traffic.dram_reads + memory.traffic.dram_writes)
         };
-        let together = [false, true].map(|stores| cycles(1, stores));
-        for (every, measured) in [(2, [1.00, 1.18]), (4, [1.02, 1.30]), (8, [1.07, 1.32]), (32, [1.10, 1.39])] {
-            for (stores, measured) in [false, true].into_iter().zip(measured) {
-                let predicted = cycles(every, stores) / together[usize::from(stores)];
-                let error = (predicted - measured).abs();
-                assert!(error < 0.1, "every {every}. line, stores {stores}: {predicted:.3} for {measured}");
-            }
+        for (name, lines, every, window, stores, measured) in [
+            ("h200", 1, 2, LINES, false, 1.00),
+            ("h200", 1, 4, LINES, false, 1.02),
+            ("h200", 1, 8, LINES, false, 1.07),
+            ("h200", 1, 32, LINES, false, 1.10),
+            ("h200", 1, 2, LINES, true, 1.17),
+            ("h200", 1, 4, LINES, true, 1.30),
+            ("h200", 1, 8, LINES, true, 1.31),
+            ("h200", 1, 32, LINES, true, 1.40),
+            ("h200", 1, 256, LINES, true, 1.31),
+            ("h200", 2, 2, LINES, true, 1.02),
+            ("h200", 2, 8, LINES, true, 1.08),
+            ("h200", 2, 32, LINES, true, 1.07),
+            ("h200", 2, 256, LINES, true, 1.09),
+            ("h200", 1, 4, 1 << 10, true, 1.05),
+            ("h200", 1, 4, 1 << 12, true, 1.16),
+            ("h200", 1, 4, 1 << 13, true, 1.23),
+            ("h200", 1, 4, 1 << 15, true, 1.30),
+            ("h200", 1, 32, 1 << 10, true, 1.04),
+            ("h200", 1, 32, 1 << 12, true, 1.12),
+            ("h200", 1, 32, 1 << 13, true, 1.17),
+            ("h200", 1, 32, 1 << 15, true, 1.30),
+            ("h200", 1, 256, 1 << 10, true, 1.02),
+            ("h200", 1, 256, 1 << 12, true, 1.12),
+            ("h200", 1, 256, 1 << 13, true, 1.16),
+            ("h200", 1, 256, 1 << 15, true, 1.24),
+            ("h200", 2, 256, 1 << 10, true, 1.00),
+            ("h200", 2, 256, 1 << 13, true, 1.04),
+            ("h200", 2, 256, 1 << 15, true, 1.07),
+            ("h100-sxm", 1, 2, LINES, true, 1.04),
+            ("h100-sxm", 1, 4, LINES, true, 1.08),
+            ("h100-sxm", 1, 8, LINES, true, 1.11),
+            ("h100-sxm", 1, 32, LINES, true, 1.15),
+            ("h100-sxm", 1, 256, LINES, true, 1.14),
+            ("h100-sxm", 2, 2, LINES, true, 1.01),
+            ("h100-sxm", 2, 8, LINES, true, 1.02),
+            ("h100-sxm", 2, 32, LINES, true, 1.04),
+            ("h100-sxm", 2, 256, LINES, true, 1.02),
+            ("h100-sxm", 1, 4, 1 << 10, true, 1.01),
+            ("h100-sxm", 1, 4, 1 << 12, true, 1.03),
+            ("h100-sxm", 1, 4, 1 << 13, true, 1.06),
+            ("h100-sxm", 1, 4, 1 << 15, true, 1.08),
+            ("h100-sxm", 1, 32, 1 << 10, true, 1.02),
+            ("h100-sxm", 1, 32, 1 << 12, true, 1.04),
+            ("h100-sxm", 1, 32, 1 << 13, true, 1.06),
+            ("h100-sxm", 1, 32, 1 << 15, true, 1.11),
+            ("h100-sxm", 1, 256, 1 << 10, true, 1.01),
+            ("h100-sxm", 1, 256, 1 << 12, true, 1.03),
+            ("h100-sxm", 1, 256, 1 << 13, true, 1.06),
+            ("h100-sxm", 1, 256, 1 << 15, true, 1.10),
+            ("h100-sxm", 2, 256, 1 << 10, true, 1.00),
+            ("h100-sxm", 2, 256, 1 << 13, true, 1.01),
+            ("h100-sxm", 2, 256, 1 << 15, true, 1.01),
+        ] {
+            let predicted = cycles(name, lines, every, window, stores) / cycles(name, 1, 1, LINES, stores);
+            let error = (predicted - measured).abs();
+            let case = format!("{name}, every {every}. {lines} lines of {window}, stores {stores}");
+            assert!(error < 0.14, "{case}: {predicted:.3} for {measured}");
         }
     }
 

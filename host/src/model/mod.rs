@@ -46,6 +46,7 @@ pub use score::{COUNTERS, Errors, Measured, Row, Score};
 
 use crate::cases::Run;
 use crate::ptx::Ptx;
+use crate::sim::coalesce::SECTOR;
 use crate::sim::trace::{Observer, Trace};
 use crate::sim::{self, Options, Site};
 use gpu::device::host::Space;
@@ -177,6 +178,11 @@ pub const LINES: u64 = 4 << 20;
 const DEPTH: u64 = 128;
 const DEEPER: u64 = 8;
 
+/// What a launch moves that goes on as it will: so many times the L2, if it makes no more than so many requests of shared memory for each
+/// line it touches.
+const L2S: u64 = 4;
+const MOSTLY: u64 = 8;
+
 /// So many waves show how a launch goes on, and one of no more than these is replayed to its end, if that is worth no more than so
 /// many times the effort: its warps drift apart all the while.
 const SOME_WAVES: u64 = 4;
@@ -226,8 +232,12 @@ pub fn predict(run: &Run, chip: &Chip, effort: Effort) -> Result<Prediction, Str
     let options = Options { threads: effort.threads, sanitize: false, from_the_front: true, ..Options::default() };
     // One block says how much there is to do.
     let first = simulate(run, &Options { max_blocks: 1, ..options.clone() })?;
-    let requests = first.sites.iter().map(|site| site.counts.requests).sum::<u64>().max(1);
-    let lines = requests + first.sites.iter().map(|site| site.counts.lines).sum::<u64>();
+    let sum = |such: fn(&Site) -> u64| first.sites.iter().map(such).sum::<u64>();
+    let requests = sum(|site| site.counts.requests).max(1);
+    let touched = sum(|site| site.counts.lines);
+    let of_shared = sum(|site| if site.space == Space::Shared { site.counts.requests } else { 0 });
+    let moves = SECTOR * sum(|site| site.counts.sectors_ideal).max(1);
+    let lines = requests + touched;
     let (blocks_per_sm, l1_bytes) = chip.residency(warps, first.shared_bytes);
     // What it touched makes room.
     drop(first);
@@ -236,8 +246,11 @@ pub fn predict(run: &Run, chip: &Chip, effort: Effort) -> Result<Prediction, Str
     let some_way = wave * (DEPTH * warps * lines / requests).min(lines);
     // And some waves, unless that is much too much.
     let some_waves = if wave * lines <= effort.lines { SOME_WAVES * wave * lines } else { 0 };
+    // And what replaces all that the L2 holds some times: until then it writes back what the flush left there.
+    let blocks = (L2S * chip.l2_bytes).div_ceil(moves);
+    let turned_over = if blocks <= total && of_shared <= MOSTLY * touched { blocks * lines } else { 0 };
     let whole = if total <= SOME_WAVES * wave { (total * lines).min(WHOLE * effort.lines) } else { 0 };
-    let budget = effort.lines.max(some_way.min(DEEPER * effort.lines)).max(some_waves).max(whole);
+    let budget = effort.lines.max(some_way.max(turned_over).min(DEEPER * effort.lines)).max(some_waves).max(whole);
     // A few more, so that some are waiting when the last of the effort is spent.
     let max_blocks = total.min((budget / lines).max(1) + wave);
     let instructions = Instructions::of_kernel(Ptx::embedded().text(), run.kernel.name);
