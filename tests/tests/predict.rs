@@ -313,6 +313,20 @@ fn a_launch_of_few_waves_is_replayed_to_its_end_unless_that_is_too_much() {
 }
 
 #[test]
+fn a_longer_one_is_replayed_until_it_has_moved_four_times_the_l2_unless_it_mostly_asks_shared_memory() {
+    let n = 1 << 24;
+    let l2s = |kernel, values: &[_], bytes: u64, l2_bytes: u64, lines| {
+        let h200 = Chip { l2_bytes, ..chip("h200") };
+        (n * bytes) as f64 * partly(&h200, kernel, values, lines).replayed / l2_bytes as f64
+    };
+    // Of both that is more than the effort and than a wave of blocks, and less than eight times the effort.
+    let copied = l2s("copy_vec4", &[elements(n)], 8, 4 << 20, 1 << 15);
+    assert!((4.0..6.5).contains(&copied), "{copied} times the L2");
+    let stored = l2s("bank_store", &[elements(n), ("words", Value::Count(1))], 4, 1 << 20, 1 << 19);
+    assert!(stored < 3.0, "{stored} times the L2");
+}
+
+#[test]
 fn sizes_are_those_asked_for_whichever_machine_runs() {
     let elements = |sizes: &[&str]| {
         let (_, rows) = read(&printed(&[&["-k", "^reduce_final$", "--json", "-"], sizes].concat()));

@@ -178,8 +178,8 @@ pub const LINES: u64 = 4 << 20;
 const DEPTH: u64 = 128;
 const DEEPER: u64 = 8;
 
-/// What a launch moves that goes on as it will: so many times the L2, if it makes no more than so many requests of shared memory for each
-/// line it touches.
+/// What a launch moves that goes on as it will: so many times the L2. One that makes more than so many requests of shared memory for each
+/// line it touches would be long at that, and seldom waits for the L2.
 const L2S: u64 = 4;
 const MOSTLY: u64 = 8;
 
