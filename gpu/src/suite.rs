@@ -812,17 +812,34 @@ impl Progression {
     /// takes `r` divided by that period, rounded up. Two steps are unlike the others:
     ///
     /// - less than a word: the lanes fill consecutive words, of which there are fewer than banks: 1 wavefront;
-    /// - none: a word that several lanes want is sent once. Where their number is even, lanes `n` and `n ^ 1` share
-    ///   their addresses throughout, and a wavefront serves twice as many, up to the whole warp.
+    /// - none: a word that several lanes want is sent once. Of elements wider than a word, a load takes half as many
+    ///   wavefronts as a store: [`Self::shared_load`] and [`Self::shared_store`].
     pub fn shared(self) -> Counts {
+        let alike = self.step > 0 || self.width <= 4 || self.lanes < 2;
+        assert!(alike, "loads and stores of one wide element differ: say `shared_load` or `shared_store`");
+        self.shared_store()
+    }
+
+    /// As one load from shared memory: where all lanes go to one address, lanes `n` and `n ^ 1` are paired, and a wavefront
+    /// serves twice as many lanes, up to the whole warp.
+    pub fn shared_load(self) -> Counts {
+        self.wavefronts(2)
+    }
+
+    /// As one store to shared memory, whose lanes are never paired.
+    pub fn shared_store(self) -> Counts {
+        self.wavefronts(1)
+    }
+
+    /// A wavefront serves `paired` times as many lanes where all go to one address.
+    fn wavefronts(self, paired: u64) -> Counts {
         if self.lanes == 0 {
             return Counts::default();
         }
         let place = self.width.max(4);
         let together = 128 / place;
         let wavefronts = if self.step == 0 {
-            let pairs = if self.lanes.is_multiple_of(2) { 2 } else { 1 };
-            self.lanes.div_ceil((together * pairs).min(32))
+            self.lanes.div_ceil((together * paired).min(32))
         } else if self.step < place {
             assert!(self.width < 4, "a step of {} is none of {} bytes", self.step, self.width);
             1
@@ -900,9 +917,9 @@ pub fn down_columns(rows: impl Into<u64>, columns: impl Into<u64>, width: u64) -
 mod tests {
     use super::*;
 
-    /// Wavefronts and ideal ones of `lanes` lanes, `step` elements of `width` bytes apart.
+    /// Wavefronts and ideal ones of a load by `lanes` lanes, `step` elements of `width` bytes apart.
     fn wavefronts(width: u64, step: u64, lanes: u64) -> (u64, u64) {
-        let counts = Progression { first: 0, step: step * width, lanes, width }.shared();
+        let counts = Progression { first: 0, step: step * width, lanes, width }.shared_load();
         assert_eq!((counts.requests, counts.lanes), (1, lanes));
         (counts.wavefronts, counts.wavefronts_ideal)
     }
@@ -941,10 +958,19 @@ mod tests {
             (8, 4, 21, (4 + 2, 2)),
             (16, 8, 32, (32, 4)),
             (16, 4, 11, (4 + 2, 2)),
-            (8, 0, 31, (2, 2)),
+            (8, 0, 31, (1, 1)),
+            (16, 0, 31, (2, 2)),
             (16, 0, 1, (1, 1)),
         ] {
             assert_eq!(wavefronts(width, step, lanes), expected, "{width} bytes, step {step}, {lanes} lanes");
+        }
+    }
+
+    #[test]
+    fn stores_by_all_lanes_to_one_address_take_as_many_wavefronts_as_to_different_ones() {
+        for (width, lanes, expected) in [(4, 32, 1), (8, 32, 2), (8, 16, 1), (8, 17, 2), (16, 32, 4), (16, 9, 2)] {
+            let store = |step| Progression { first: 0, step, lanes, width }.shared_store().wavefronts;
+            assert_eq!([store(0), store(width)], [expected; 2], "{width} bytes, {lanes} lanes");
         }
     }
 

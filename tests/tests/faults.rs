@@ -364,7 +364,7 @@ fn an_endless_loop_without_a_call_is_stopped_and_named_by_the_access_before_it()
 #[kernel]
 unsafe fn too_much_shared(src: Global<f32>, dst: GlobalMut<f32>) {
     let small = shared!([f32; 32]);
-    let large = shared!([f32; 12 * 1024 - 31]); // HERE: too much shared memory
+    let large = shared!([f32; 12 * 1024 - 31]);
     let lane = warp::lane_id();
     small.store(lane, src.load(lane as usize));
     large.store(lane, small.load(lane));
@@ -382,10 +382,11 @@ unsafe fn as_much_shared(src: Global<f32>, dst: GlobalMut<f32>) {
 }
 
 #[test]
-fn more_than_48_kib_of_static_shared_memory_is_reported() {
-    let fault = (too_much_shared::KERNEL, one_block(32, |i| i as f32));
-    let finding = expect(fault, Kind::SharedMemory, [Some("too much shared memory"), None], 0, 0);
-    assert!(finding.detail.contains("`large` of 49028 bytes"), "{finding}");
+fn more_than_48_kib_of_static_shared_memory_is_refused_whoever_touches_it() {
+    let plan = Arc::new(one_block(32, |i| i as f32).expect("a small plan"));
+    let refused = busload::sim::simulate(too_much_shared::KERNEL, plan, &on_threads(2), &|_, _| ());
+    let error = refused.err().expect("more than a block may have").to_string();
+    assert!(error.contains("`too_much_shared` declares 49156 bytes"), "{error}");
     expect_clean((as_much_shared::KERNEL, one_block(32, |i| i as f32)));
 }
 

@@ -1,12 +1,13 @@
 //! The attributes of busload's kernels: [`macro@kernel`] and [`macro@device`].
 //!
 //! They do only what `macro_rules!` cannot: name the shared and constant arrays of a kernel after it, collect its
-//! documentation, and wrap the body in the one `unsafe` block whose contract is the launch's. What a kernel becomes on each machine
-//! is decided by the macros `entry!` and `shared_array!` of the facade's back ends, in `gpu/src/device/`.
+//! documentation, find the calls of its closures, and wrap the body in the one `unsafe` block whose contract is the launch's. What a
+//! kernel becomes on each machine is decided by the macros `entry!`, `function!`, `call!` and `shared_array!` of the facade's back
+//! ends, in `gpu/src/device/`.
 
 use proc_macro::TokenStream;
 use proc_macro2::{Delimiter, Group, Ident, Span, TokenStream as Tokens, TokenTree};
-use quote::{format_ident, quote};
+use quote::{format_ident, quote, quote_spanned};
 use syn::{Error, FnArg, ItemFn, Pat, ReturnType, parse_macro_input};
 
 /// Makes a kernel of an `unsafe fn`: an entry of the PTX, and an entry of the simulator on the host.
@@ -21,7 +22,7 @@ pub fn kernel(arguments: TokenStream, item: TokenStream) -> TokenStream {
 }
 
 /// Makes a device function of a `fn`: inlined into every kernel that calls it, its body one `unsafe` block where the
-/// function is `unsafe`.
+/// function is `unsafe`. Whatever accesses memory for a kernel is one: the simulator tells its calls apart.
 #[proc_macro_attribute]
 pub fn device(arguments: TokenStream, item: TokenStream) -> TokenStream {
     let function = parse_macro_input!(item as ItemFn);
@@ -55,12 +56,14 @@ fn expand_kernel(arguments: Tokens, function: ItemFn) -> Result<Tokens, Error> {
     }
     let mut arrays = Vec::new();
     let statements: Tokens = block.stmts.iter().map(|statement| quote!(#statement)).collect();
-    let body = name_arrays(statements, &sig.ident, &mut arrays)?;
+    let body = name_arrays(mark_calls(statements, Vec::new()), &sig.ident, &mut arrays)?;
     let name = &sig.ident;
     let (names, types): (Vec<_>, Vec<_>) = parameters.into_iter().unzip();
-    let is_constant = |array: &&Array| array.declaration == "constant_array";
-    let constants = arrays.iter().filter(is_constant).map(|Array { name, ty, .. }| quote!(#name: #ty));
-    let constants: Vec<_> = constants.collect();
+    let declared = |by: &str| -> Vec<_> {
+        let arrays = arrays.iter().filter(|array| array.declaration == by);
+        arrays.map(|Array { name, ty, .. }| quote!(#name: #ty)).collect()
+    };
+    let (shared, constants) = (declared("shared_array"), declared("constant_array"));
     let declarations = arrays
         .into_iter()
         .map(|Array { declaration, symbol, ty, .. }| quote!(::gpu::device::#declaration!(#symbol, #ty);));
@@ -70,6 +73,7 @@ fn expand_kernel(arguments: Tokens, function: ItemFn) -> Result<Tokens, Error> {
         ::gpu::device::entry! {
             #(#attrs)*
             #[documentation(#documentation)]
+            #[shared(#(#shared),*)]
             #[constants(#(#constants),*)]
             #vis unsafe fn #name(#(#names: #types),*) {
                 #[allow(unused_unsafe, clippy::undocumented_unsafe_blocks, reason = "the contract is the launch's")]
@@ -82,15 +86,86 @@ fn expand_kernel(arguments: Tokens, function: ItemFn) -> Result<Tokens, Error> {
 fn expand_device(arguments: Tokens, function: ItemFn) -> Result<Tokens, Error> {
     refuse_arguments(&arguments, "device")?;
     let ItemFn { attrs, vis, sig, block } = function;
-    let statements = &block.stmts;
+    if let Some(attribute) = attrs.iter().find(|attribute| attribute.path().is_ident("track_caller")) {
+        let reason =
+            "a device function's calls are told apart, and its accesses stand at its own lines: leave this out";
+        return Err(Error::new_spanned(attribute, reason));
+    }
+    let parameters = sig.inputs.iter().filter_map(|input| match input {
+        FnArg::Typed(typed) => match &*typed.pat {
+            Pat::Ident(pattern) => Some(pattern.ident.clone()),
+            _ => None,
+        },
+        FnArg::Receiver(_) => None,
+    });
+    let statements: Tokens = block.stmts.iter().map(|statement| quote!(#statement)).collect();
+    let statements = mark_calls(statements, parameters.collect());
     let body = match sig.unsafety {
         Some(_) => quote! {
             #[allow(unused_unsafe, clippy::undocumented_unsafe_blocks, reason = "the contract is the launch's")]
-            unsafe { #(#statements)* }
+            unsafe { #statements }
         },
-        None => quote! { #(#statements)* },
+        None => statements,
     };
-    Ok(quote! { #(#attrs)* #[inline(always)] #vis #sig { #body } })
+    let head = quote! { #(#attrs)* #[inline(always)] #vis #sig };
+    Ok(match sig.constness {
+        // It can reach no memory.
+        Some(_) => quote! { #head { #body } },
+        None => quote! { ::gpu::device::function! { [#head] { #body } } },
+    })
+}
+
+/// Marks the calls of closures, by the names that they have, as calls whose accesses are to be told apart: those bound by `let`,
+/// and `known` ones, which may be closures.
+fn mark_calls(body: Tokens, mut known: Vec<Ident>) -> Tokens {
+    collect_closures(body.clone(), &mut known);
+    if known.is_empty() { body } else { mark_calls_of(body, &known) }
+}
+
+/// The names in `let NAME = |…|` and `let NAME = move |…|`.
+fn collect_closures(body: Tokens, names: &mut Vec<Ident>) {
+    let mut seen: Vec<TokenTree> = Vec::new();
+    for token in body {
+        match &token {
+            TokenTree::Group(group) => collect_closures(group.stream(), names),
+            TokenTree::Punct(bar) if bar.as_char() == '|' => {
+                let before = match seen.as_slice() {
+                    [before @ .., TokenTree::Ident(word)] if word == "move" => before,
+                    before => before,
+                };
+                names.extend(bound_name(before));
+            }
+            _ => {}
+        }
+        seen.push(token);
+    }
+}
+
+fn mark_calls_of(body: Tokens, names: &[Ident]) -> Tokens {
+    let mut out: Vec<TokenTree> = Vec::new();
+    let mut tokens = body.into_iter().peekable();
+    while let Some(token) = tokens.next() {
+        let behind = out.last().map(ToString::to_string);
+        // A method, a path, a function's own name.
+        let is_other = behind.is_some_and(|behind| [".", ":", "fn"].contains(&behind.as_str()));
+        match (token, tokens.peek()) {
+            (TokenTree::Ident(name), Some(TokenTree::Group(group)))
+                if group.delimiter() == Delimiter::Parenthesis && names.contains(&name) && !is_other =>
+            {
+                let arguments = mark_calls_of(group.stream(), names);
+                tokens.next();
+                // Where the call stands is where its name does.
+                out.extend(quote_spanned!(name.span()=> ::gpu::device::call!(#name(#arguments))));
+            }
+            (TokenTree::Group(group), _) => {
+                let mut inner = Group::new(group.delimiter(), mark_calls_of(group.stream(), names));
+                inner.set_span(group.span());
+                out.push(TokenTree::Group(inner));
+            }
+            (other, _) => out.push(other),
+        }
+    }
+    out.into_iter().collect()
 }
 
 fn refuse_arguments(arguments: &Tokens, attribute: &str) -> Result<(), Error> {
@@ -168,7 +243,7 @@ fn is_bang(token: Option<&TokenTree>) -> bool {
 fn bound_name(out: &[TokenTree]) -> Option<Ident> {
     match out {
         [.., TokenTree::Ident(keyword), TokenTree::Ident(name), TokenTree::Punct(equals)]
-            if keyword == "let" && equals.as_char() == '=' =>
+            if (keyword == "let" || keyword == "mut") && equals.as_char() == '=' =>
         {
             Some(name.clone())
         }

@@ -6,7 +6,7 @@ extern crate std;
 
 use super::{Cache, Global, GlobalMut, Value};
 use crate::suite::Operation;
-use core::cell::Cell;
+use core::cell::{Cell, UnsafeCell};
 use core::mem::MaybeUninit;
 use core::panic::Location;
 use core::ptr::NonNull;
@@ -45,6 +45,27 @@ pub enum Op {
     AtomicAdd(Number),
 }
 
+impl Op {
+    /// A number for each.
+    const fn code(self) -> u8 {
+        match self {
+            Op::Load(cache) => cache as u8,
+            Op::Store => 16,
+            Op::AtomicAdd(number) => 32 + number as u8,
+        }
+    }
+
+    /// The same, as far as counts go.
+    #[inline(always)]
+    pub const fn operation(self) -> Operation {
+        match self {
+            Op::Load(_) => Operation::Load,
+            Op::Store => Operation::Store,
+            Op::AtomicAdd(_) => Operation::Atomic,
+        }
+    }
+}
+
 /// The arithmetic of an atomic addition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Number {
@@ -67,7 +88,7 @@ impl Access {
     const WIDTHS: usize = 5;
 
     /// The kinds. Loads that go by the L1 are one, as far as machines go.
-    const EACH: [(Space, Op); 9] = [
+    pub const EACH: [(Space, Op); 9] = [
         (Space::Global, Op::Load(Cache::All)),
         (Space::Global, Op::Load(Cache::Global)),
         (Space::Global, Op::Store),
@@ -86,19 +107,21 @@ impl Access {
         Self((kind << 3 | log_width) as u8)
     }
 
+    /// The access of `T`. One that is no kind of access does not compile, where it is asked for in a constant.
     const fn of<T>(space: Space, op: Op) -> Self {
-        let kind = match (space, op) {
-            (Space::Global, Op::Load(Cache::All | Cache::NonCoherent | Cache::Streaming)) => 0,
-            (Space::Global, Op::Load(Cache::Global)) => 1,
-            (Space::Global, Op::Store) => 2,
-            (Space::Global, Op::AtomicAdd(Number::U32)) => 3,
-            (Space::Global, Op::AtomicAdd(Number::U64)) => 4,
-            (Space::Global, Op::AtomicAdd(Number::F32)) => 5,
-            (Space::Shared, Op::Load(_)) => 6,
-            (Space::Shared, Op::Store | Op::AtomicAdd(_)) => 7,
-            (Space::Constant, _) => 8,
+        let op = match op {
+            Op::Load(Cache::NonCoherent | Cache::Streaming) => Op::Load(Cache::All),
+            op => op,
         };
-        Self::new(kind, size_of::<T>().trailing_zeros() as usize)
+        let mut kind = 0;
+        while kind < Self::KINDS {
+            let (known_space, known_op) = Self::EACH[kind];
+            if known_space as u8 == space as u8 && known_op.code() == op.code() {
+                return Self::new(kind, size_of::<T>().trailing_zeros() as usize);
+            }
+            kind += 1;
+        }
+        panic!("`Access::EACH` lacks this access")
     }
 
     /// The byte.
@@ -190,11 +213,7 @@ impl Site {
     /// What it does, as far as counts go.
     #[inline(always)]
     pub fn operation(self) -> Operation {
-        match self.access().op() {
-            Op::Load(_) => Operation::Load,
-            Op::Store => Operation::Store,
-            Op::AtomicAdd(_) => Operation::Atomic,
-        }
+        self.access().op().operation()
     }
 
     /// Bytes a lane.
@@ -321,8 +340,10 @@ pub struct Lane {
     pub coordinates: Coordinates,
     /// Its number in its warp.
     pub number: usize,
-    /// Which iteration of which loops it is in, as a hash; 0 outside of all.
+    /// Which iteration of which loops and which calls it is in, as a hash; 0 outside of all.
     pub path: u64,
+    /// Which calls it is in.
+    pub call: Call,
     /// The access that is expected of it next. Others follow, up to [`Expected::NONE`].
     pub next: *mut Expected,
     /// How many steps of loops, at least 1, are left to it until the machine wants to be called.
@@ -353,11 +374,12 @@ pub trait Machine {
     /// `value` points to as many bytes as the access is wide, aligned to as many.
     unsafe fn access(&self, access: Access, base: u64, index: u64, value: *mut u8, at: &'static Location<'static>);
 
-    /// The address `bytes` bytes behind `base`, which stays in the same buffer or shared array: past its end if need be.
-    fn advance(&self, space: Space, base: u64, bytes: u64) -> u64;
+    /// The address `bytes` bytes behind `base`, which stays in the same buffer or shared array: past its end or before its
+    /// begin if need be.
+    fn advance(&self, space: Space, base: u64, bytes: i64) -> u64;
 
-    /// The address of the block's static shared array `name`.
-    fn shared_array(&self, name: &'static str, bytes: usize, at: &'static Location<'static>) -> u32;
+    /// The address of the block's static shared array `name`, which the kernel declares.
+    fn shared_array(&self, name: &'static str, at: &'static Location<'static>) -> u32;
 
     /// The simulated address of the kernel's constant array `name`, of `bytes` bytes.
     fn constant_array(&self, name: &'static str, bytes: usize, at: &'static Location<'static>) -> u64;
@@ -374,8 +396,8 @@ pub trait Machine {
     /// Waits for the lanes in `mask`, and returns the value that lane `source` brought.
     fn exchange(&self, mask: u32, value: u32, source: u32, at: &'static Location<'static>) -> u32;
 
-    /// In the loop at `at`, no step is left ([`Lane::left`]), or the lane `is_far`: it has begun [`PAUSE`] more iterations
-    /// of a loop in no other one.
+    /// In the loop at `at`, no step is left ([`Lane::left`]), or [`PAUSE`] more iterations have begun. The lane `is_far` if no
+    /// step is left, or the loop is in no other one.
     fn pause(&self, is_far: bool, at: &'static Location<'static>);
 
     /// How many calls the lane has made.
@@ -385,7 +407,7 @@ pub trait Machine {
     fn end(&self) -> bool;
 }
 
-/// Iterations of an outermost loop between two pauses.
+/// Iterations of a loop between two pauses.
 pub const PAUSE: u64 = 1 << 12;
 
 /// Steps of loops, and calls of the machine that are no accesses, between two signs of life.
@@ -402,10 +424,9 @@ struct Nobody(Lane);
 // SAFETY: nothing is expected of it and it has no machine, so that nobody writes it.
 unsafe impl Sync for Nobody {}
 
-static NOBODY: Nobody = Nobody(Lane::new(
-    Coordinates { thread_idx: [0; 3], block_idx: [0; 3], block_dim: [0; 3], grid_dim: [0; 3] },
-    NonNull::dangling(),
-));
+static NOBODY: Nobody = Nobody(Lane::new(NOWHERE, NonNull::dangling()));
+
+const NOWHERE: Coordinates = Coordinates { thread_idx: [0; 3], block_idx: [0; 3], block_dim: [0; 3], grid_dim: [0; 3] };
 
 /// What is expected where no lane is running.
 struct Nothing(Expected);
@@ -431,6 +452,19 @@ pub unsafe fn run_as(lane: Option<NonNull<Lane>>) {
 #[inline(always)]
 fn lane() -> *mut Lane {
     LANE.get()
+}
+
+/// The same to be written to; where no lane is running, one that means nothing: device functions and their loops are
+/// ordinary code, which references may call too.
+#[inline(always)]
+fn anybody() -> *mut Lane {
+    std::thread_local! {
+        static SCRATCH: UnsafeCell<Lane> = const { UnsafeCell::new(Lane::new(NOWHERE, NonNull::dangling())) };
+    }
+    match lane() {
+        nobody if core::ptr::eq(nobody, &NOBODY.0) => SCRATCH.with(UnsafeCell::get),
+        lane => lane,
+    }
 }
 
 /// The running lane's machine, to be called at once.
@@ -508,45 +542,51 @@ pub unsafe fn write<T: Value>(element: *mut T, value: T) {
 #[inline]
 #[track_caller]
 pub(super) unsafe fn global_load<T: Value>(base: u64, index: usize, cache: Cache) -> T {
-    load(Space::Global, Op::Load(cache), base, index as u64)
+    let access = match cache {
+        Cache::All | Cache::NonCoherent | Cache::Streaming => {
+            const { Access::of::<T>(Space::Global, Op::Load(Cache::All)) }
+        }
+        Cache::Global => const { Access::of::<T>(Space::Global, Op::Load(Cache::Global)) },
+    };
+    load(access, base, index as u64)
 }
 
 #[inline]
 #[track_caller]
 pub(super) unsafe fn global_store<T: Value>(base: u64, index: usize, value: T) {
-    store(Space::Global, base, index as u64, value);
+    store(const { Access::of::<T>(Space::Global, Op::Store) }, base, index as u64, value);
 }
 
 #[inline]
 #[track_caller]
 pub(super) unsafe fn shared_load<T: Value>(address: u32, index: u32) -> T {
-    load(Space::Shared, Op::Load(Cache::All), address.into(), index.into())
+    load(const { Access::of::<T>(Space::Shared, Op::Load(Cache::All)) }, address.into(), index.into())
 }
 
 #[inline]
 #[track_caller]
 pub(super) unsafe fn shared_store<T: Value>(address: u32, index: u32, value: T) {
-    store(Space::Shared, address.into(), index.into(), value);
+    store(const { Access::of::<T>(Space::Shared, Op::Store) }, address.into(), index.into(), value);
 }
 
 #[inline]
 #[track_caller]
 pub(super) unsafe fn constant_load<T: Value>(base: u64, index: u32) -> T {
-    load(Space::Constant, Op::Load(Cache::All), base, index.into())
+    load(const { Access::of::<T>(Space::Constant, Op::Load(Cache::All)) }, base, index.into())
 }
 
 pub(super) fn global_element<T>(base: u64, index: usize) -> u64 {
-    machine().advance(Space::Global, base, (index as u64).saturating_mul(size_of::<T>() as u64))
+    machine().advance(Space::Global, base, (index as i64).saturating_mul(size_of::<T>() as i64))
 }
 
 pub(super) fn shared_element<T>(address: u32, index: u32) -> u32 {
-    machine().advance(Space::Shared, address.into(), u64::from(index) * size_of::<T>() as u64) as u32
+    machine().advance(Space::Shared, address.into(), i64::from(index.cast_signed()) * size_of::<T>() as i64) as u32
 }
 
 #[inline]
 #[track_caller]
 pub(super) unsafe fn global_atomic_add<T: AtomicAddBackend>(base: u64, index: usize, mut value: T) -> T {
-    let add = Access::of::<T>(Space::Global, Op::AtomicAdd(T::NUMBER));
+    let add = const { Access::of::<T>(Space::Global, Op::AtomicAdd(T::NUMBER)) };
     // SAFETY: `value` is as wide and as aligned as the access.
     unsafe { unexpected(add, base, index as u64, (&raw mut value).cast(), Location::caller()) };
     value
@@ -554,8 +594,8 @@ pub(super) unsafe fn global_atomic_add<T: AtomicAddBackend>(base: u64, index: us
 
 #[inline(always)]
 #[track_caller]
-fn load<T: Value>(space: Space, op: Op, base: u64, index: u64) -> T {
-    let (access, at) = (Access::of::<T>(space, op), Location::caller());
+fn load<T: Value>(access: Access, base: u64, index: u64) -> T {
+    let at = Location::caller();
     if let Some(element) = expected(Site::new(at, access), base, index) {
         // SAFETY: it is at hand.
         return unsafe { read(element) };
@@ -570,8 +610,8 @@ fn load<T: Value>(space: Space, op: Op, base: u64, index: u64) -> T {
 
 #[inline(always)]
 #[track_caller]
-fn store<T: Value>(space: Space, base: u64, index: u64, mut value: T) {
-    let (access, at) = (Access::of::<T>(space, Op::Store), Location::caller());
+fn store<T: Value>(access: Access, base: u64, index: u64, mut value: T) {
+    let at = Location::caller();
     match expected(Site::new(at, access), base, index) {
         // SAFETY: it is at hand.
         Some(element) => unsafe { write(element, value) },
@@ -613,8 +653,9 @@ pub(super) fn sync_warp(mask: u32) {
 #[inline]
 #[track_caller]
 pub(super) fn shuffle_down(mask: u32, value: u32, delta: u32) -> u32 {
+    // The instruction takes five bits of the distance.
     let own = lane_id();
-    let source = own.saturating_add(delta);
+    let source = own + (delta & 31);
     shuffle(mask, value, if source < 32 { source } else { own })
 }
 
@@ -710,6 +751,7 @@ impl Lane {
             coordinates,
             number: 0,
             path: 0,
+            call: Call { path: 0, at: None },
             next: nothing,
             left: 1,
             first: nothing,
@@ -726,6 +768,7 @@ impl Lane {
     #[inline(always)]
     pub fn begin(&mut self, number: usize) {
         (self.number, self.path, self.next, self.left) = (number, 0, self.first, STEPS);
+        self.call = Call { path: 0, at: None };
         // SAFETY: the warp has this lane; the watch lives as long as the machine.
         unsafe {
             self.coordinates.thread_idx = *self.thread_idx.add(number);
@@ -735,32 +778,47 @@ impl Lane {
     }
 }
 
-/// A loop whose iterations the machine sees, from `enter` until it is dropped.
+/// From the path of an iteration to that of the next: an odd number with its bits all over, the golden ratio in 64 bits.
+const SPREAD: u64 = 0x9E37_79B9_7F4A_7C15;
+
+/// The path that leads on from `path` through `at`: a loop's head, or a call.
+#[inline(always)]
+fn through(path: u64, at: &'static Location<'static>) -> u64 {
+    let step = core::ptr::from_ref(at).addr() as u64;
+    let mixed = (path ^ step.wrapping_mul(SPREAD)).wrapping_mul(0xD6E8_FEB8_6659_FD93);
+    mixed ^ (mixed >> 29)
+}
+
+/// A loop whose iterations the machine sees, from `begin` until it ends or is dropped.
 #[doc(hidden)]
 pub struct Loop {
     at: &'static Location<'static>,
+    /// The lane that runs through it.
+    lane: *mut Lane,
     /// The path outside of it.
     outside: u64,
     /// Iterations so far.
     iterations: u64,
 }
 
-/// From the path of an iteration to that of the next: an odd number with its bits all over, the golden ratio in 64 bits.
-const SPREAD: u64 = 0x9E37_79B9_7F4A_7C15;
-
 impl Loop {
+    /// A loop that stands here. Nothing is in it before it begins.
     #[doc(hidden)]
     #[inline(always)]
     #[track_caller]
-    pub fn enter() -> Self {
-        let at = Location::caller();
+    pub fn here() -> Self {
+        let lane = anybody();
         // SAFETY: the lane is running.
-        let path = unsafe { &mut (*lane()).path };
-        let outside = *path;
-        let step = core::ptr::from_ref(at).addr() as u64;
-        let mixed = (outside ^ step.wrapping_mul(SPREAD)).wrapping_mul(0xD6E8_FEB8_6659_FD93);
-        *path = mixed ^ (mixed >> 29);
-        Self { at, outside, iterations: 0 }
+        Self { at: Location::caller(), lane, outside: unsafe { (*lane).path }, iterations: 0 }
+    }
+
+    #[doc(hidden)]
+    #[inline(always)]
+    pub fn begin(&mut self) {
+        // SAFETY: the lane is running.
+        let path = unsafe { &mut (*self.lane).path };
+        self.outside = *path;
+        *path = through(*path, self.at);
     }
 
     #[doc(hidden)]
@@ -768,27 +826,79 @@ impl Loop {
     pub fn next(&mut self) {
         self.iterations = self.iterations.wrapping_add(1);
         // SAFETY: the lane is running.
-        let lane = unsafe { &mut *lane() };
+        let lane = unsafe { &mut *self.lane };
         lane.path = lane.path.wrapping_add(SPREAD);
         lane.left = lane.left.wrapping_sub(1);
-        let many = self.iterations.is_multiple_of(PAUSE);
-        if many || lane.left == 0 {
-            pause(many && self.outside == 0, self.at);
+        if self.iterations.is_multiple_of(PAUSE) || lane.left == 0 {
+            // Outside of a loop the path is that of the calls alone.
+            pause(lane.left == 0 || self.outside == lane.call.path, self.at);
         }
+    }
+
+    /// Whatever follows stands behind the loop.
+    #[doc(hidden)]
+    #[inline(always)]
+    pub fn end(&mut self) {
+        // SAFETY: the lane is running.
+        unsafe { (*self.lane).path = self.outside };
     }
 }
 
 #[cold]
 #[inline(never)]
 fn pause(is_far: bool, at: &'static Location<'static>) {
-    machine().pause(is_far, at);
+    // Where no lane is running nobody wants to hear of it.
+    // SAFETY: the lane is valid, and its machine outlives it.
+    if let Some(machine) = unsafe { (*lane()).machine } {
+        // SAFETY: as above.
+        unsafe { machine.as_ref() }.pause(is_far, at);
+    }
 }
 
 impl Drop for Loop {
     #[inline(always)]
     fn drop(&mut self) {
+        self.end();
+    }
+}
+
+/// The calls of device functions that lead to where a lane is.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Call {
+    /// All of them, as a hash; 0 if there is none.
+    pub path: u64,
+    /// The innermost.
+    pub at: Option<&'static Location<'static>>,
+}
+
+/// A call of a device function, from `enter` until it is dropped: what the function does belongs to the call.
+#[doc(hidden)]
+pub struct Called {
+    lane: *mut Lane,
+    /// The path and the call outside of it.
+    outside: (u64, Call),
+}
+
+impl Called {
+    #[doc(hidden)]
+    #[inline(always)]
+    #[track_caller]
+    pub fn enter() -> Self {
+        let (at, lane) = (Location::caller(), anybody());
         // SAFETY: the lane is running.
-        unsafe { (*lane()).path = self.outside };
+        let Lane { path, call, .. } = unsafe { &mut *lane };
+        let outside = (*path, *call);
+        *path = through(*path, at);
+        *call = Call { path: through(call.path, at), at: Some(at) };
+        Self { lane, outside }
+    }
+}
+
+impl Drop for Called {
+    #[inline(always)]
+    fn drop(&mut self) {
+        // SAFETY: the lane is running.
+        unsafe { ((*self.lane).path, (*self.lane).call) = self.outside };
     }
 }
 
@@ -850,6 +960,8 @@ pub struct Kernel {
     pub line: u32,
     /// Names and kinds of its parameters.
     pub parameters: &'static [(&'static str, ParameterKind)],
+    /// Names and bytes of its static arrays in shared memory, as they are declared.
+    pub shared: &'static [(&'static str, u64)],
     /// Names and bytes of its constant arrays.
     pub constants: &'static [(&'static str, u64)],
     /// Runs it for the current lane, and for those as which the calling thread goes on.
@@ -864,7 +976,7 @@ pub struct Kernel {
 #[doc(hidden)]
 macro_rules! __entry {
     ($(#[doc = $doc:literal])* $(#[allow($($allow:tt)*)])* #[documentation($documentation:literal)]
-     #[constants($($constant:ident: $array:ty),*)]
+     #[shared($($shared:ident: $tile:ty),*)] #[constants($($constant:ident: $array:ty),*)]
      $vis:vis unsafe fn $name:ident($($parameter:ident: $ty:ty),* $(,)?) $body:block) => {
         $(#[doc = $doc])*
         ///
@@ -884,6 +996,7 @@ macro_rules! __entry {
                 file: file!(),
                 line: line!(),
                 parameters: &[$((stringify!($parameter), <$ty as $crate::device::host::Parameter>::KIND)),*],
+                shared: &[$((stringify!($shared), size_of::<$tile>() as u64)),*],
                 constants: &[$((stringify!($constant), size_of::<$array>() as u64)),*],
                 entry: |words| {
                     let [$($parameter),*] = *words else {
@@ -903,6 +1016,35 @@ macro_rules! __entry {
 }
 #[doc(hidden)]
 pub use crate::__entry as entry;
+
+/// A device function: what it does belongs to the call, which its caller's position tells from others.
+#[macro_export]
+#[doc(hidden)]
+macro_rules! __function {
+    ([$($head:tt)*] $body:block) => {
+        #[track_caller]
+        $($head)* {
+            let _called = $crate::device::host::Called::enter();
+            // A closure, since positions in a function that tracks its caller would be the caller's.
+            #[allow(clippy::redundant_closure_call, reason = "as said")]
+            (move || $body)()
+        }
+    };
+}
+#[doc(hidden)]
+pub use crate::__function as function;
+
+/// A call of a closure, likewise.
+#[macro_export]
+#[doc(hidden)]
+macro_rules! __call {
+    ($($call:tt)*) => {{
+        let _called = $crate::device::host::Called::enter();
+        $($call)*
+    }};
+}
+#[doc(hidden)]
+pub use crate::__call as call;
 
 /// On the host an array needs no item of its own.
 #[macro_export]
@@ -930,7 +1072,7 @@ pub use crate::__shared as shared;
 #[inline]
 #[track_caller]
 pub fn shared_array_of<T: Value, const N: usize>(name: &'static str) -> super::Shared<T, N> {
-    super::Shared::from_address(machine().shared_array(name, N * size_of::<T>(), Location::caller()))
+    super::Shared::from_address(machine().shared_array(name, Location::caller()))
 }
 
 /// A static array in constant memory: `let table = constant!([f32; 64]);`.

@@ -43,7 +43,7 @@ mod nvvm;
 use nvvm as backend;
 
 #[doc(hidden)]
-pub use backend::{constant, constant_array, entry, shared, shared_array};
+pub use backend::{call, constant, constant_array, entry, function, shared, shared_array};
 
 /// What a kernel file uses: `use crate::device::prelude::*;`.
 pub mod prelude {
@@ -492,19 +492,19 @@ impl Index for u32 {}
 impl Index for usize {}
 
 /// `start`, `start + step`, … below `end`: C's `for (i = start; i < end; i += step)`, with iterations that the
-/// simulator sees.
+/// simulator sees. It goes behind the `in` of a `for`, as it is.
 #[inline(always)]
 #[track_caller]
-pub fn steps<T: Index>(range: Range<T>, step: T) -> Steps<T> {
-    Steps { next: range.start, end: range.end, step, iterations: Loop::enter() }
+pub fn steps<T: Index>(range: Range<T>, step: T) -> Each<Steps<T>> {
+    Each { inner: Steps { next: range.start, end: range.end, step }, iterations: Loop::here() }
 }
 
-/// The iterator of [`steps`].
+/// The indices of [`steps`].
+#[doc(hidden)]
 pub struct Steps<T> {
     next: T,
     end: T,
     step: T,
-    iterations: Loop,
 }
 
 impl<T: Index> Iterator for Steps<T> {
@@ -513,7 +513,6 @@ impl<T: Index> Iterator for Steps<T> {
     #[inline(always)]
     fn next(&mut self) -> Option<T> {
         if self.next < self.end {
-            self.iterations.next();
             let value = self.next;
             self.next = value + self.step;
             Some(value)
@@ -523,27 +522,65 @@ impl<T: Index> Iterator for Steps<T> {
     }
 }
 
-/// Any iterator, with iterations that the simulator sees.
+/// Any iterator, with iterations that the simulator sees. It goes behind the `in` of a `for`, as it is: adapters such as
+/// `zip` and `rev` belong inside, in what it is given.
 #[inline(always)]
 #[track_caller]
 pub fn each<I: IntoIterator>(iterator: I) -> Each<I::IntoIter> {
-    Each { inner: iterator.into_iter(), iterations: Loop::enter() }
+    Each { inner: iterator.into_iter(), iterations: Loop::here() }
 }
 
-/// The iterator of [`each`].
+/// A loop of [`steps`] or [`each`] that has not begun. It is no iterator: the simulator has to see where the loop ends, and a
+/// `for` says so.
+///
+/// ```compile_fail,E0599
+/// # use gpu::device::steps;
+/// let mut k = steps(0..8u32, 1);
+/// while let Some(k) = k.next() {}
+/// ```
+///
+/// ```compile_fail,E0599
+/// # use gpu::device::steps;
+/// for (i, k) in steps(0..8u32, 1).zip(0..8) {}
+/// ```
 pub struct Each<I> {
     inner: I,
     iterations: Loop,
 }
 
-impl<I: Iterator> Iterator for Each<I> {
+impl<I: Iterator> IntoIterator for Each<I> {
+    type Item = I::Item;
+    type IntoIter = Iterations<I>;
+
+    #[inline(always)]
+    fn into_iter(mut self) -> Iterations<I> {
+        self.iterations.begin();
+        Iterations { inner: self.inner, iterations: self.iterations }
+    }
+}
+
+/// A loop that has begun.
+#[doc(hidden)]
+pub struct Iterations<I> {
+    inner: I,
+    iterations: Loop,
+}
+
+impl<I: Iterator> Iterator for Iterations<I> {
     type Item = I::Item;
 
     #[inline(always)]
     fn next(&mut self) -> Option<I::Item> {
-        let value = self.inner.next()?;
-        self.iterations.next();
-        Some(value)
+        match self.inner.next() {
+            Some(value) => {
+                self.iterations.next();
+                Some(value)
+            }
+            None => {
+                self.iterations.end();
+                None
+            }
+        }
     }
 }
 
@@ -558,7 +595,8 @@ pub use backend::Loop;
 #[doc(hidden)]
 macro_rules! __unroll {
     (for $i:ident in [$($value:expr),+ $(,)?] $body:block) => {{
-        let mut iterations = $crate::device::Loop::enter();
+        let mut iterations = $crate::device::Loop::here();
+        iterations.begin();
         $({
             let $i: u32 = $value;
             iterations.next();

@@ -47,7 +47,7 @@ pub(super) fn dynamic_shared() -> u32 {
 #[doc(hidden)]
 macro_rules! __entry {
     ($(#[doc = $doc:literal])* $(#[allow($($allow:tt)*)])* #[documentation($documentation:literal)]
-     #[constants($($constant:ident: $array:ty),*)]
+     #[shared($($shared:ident: $tile:ty),*)] #[constants($($constant:ident: $array:ty),*)]
      $vis:vis unsafe fn $name:ident($($parameter:ident: $ty:ty),* $(,)?) $body:block) => {
         $(#[allow($($allow)*)])*
         #[unsafe(no_mangle)]

@@ -247,6 +247,24 @@ pub(super) fn fma(a: f32, b: f32, c: f32) -> f32 {
     result
 }
 
+/// A device function: on a GPU, a function.
+#[macro_export]
+#[doc(hidden)]
+macro_rules! __function {
+    ([$($head:tt)*] $body:block) => { $($head)* $body };
+}
+#[doc(hidden)]
+pub use crate::__function as function;
+
+/// A call of a closure: a call.
+#[macro_export]
+#[doc(hidden)]
+macro_rules! __call {
+    ($($call:tt)*) => { $($call)* };
+}
+#[doc(hidden)]
+pub use crate::__call as call;
+
 /// Nothing: a loop is a loop.
 #[doc(hidden)]
 pub struct Loop;
@@ -254,11 +272,19 @@ pub struct Loop;
 impl Loop {
     #[doc(hidden)]
     #[inline(always)]
-    pub fn enter() -> Self {
+    pub fn here() -> Self {
         Self
     }
 
     #[doc(hidden)]
     #[inline(always)]
+    pub fn begin(&mut self) {}
+
+    #[doc(hidden)]
+    #[inline(always)]
     pub fn next(&mut self) {}
+
+    #[doc(hidden)]
+    #[inline(always)]
+    pub fn end(&mut self) {}
 }

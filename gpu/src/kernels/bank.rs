@@ -218,7 +218,7 @@ family! {
                 kernel: bank_broadcast::KERNEL,
                 plan: |case| {
                     let words = case.count("words");
-                    load(case, 4, times() * words, |lanes| strided(0, lanes, 4), move |_| words * numbers())
+                    load(case, 4, times() * words, |lanes| strided(0, lanes, 4).shared_load(), move |_| words * numbers())
                 },
             },
             Entry { kernel: bank_multicast::KERNEL, plan: |case| multicast(case, case.count("words") + times(), 1, 1) },
@@ -244,9 +244,9 @@ family! {
         times() * (times() - 1) / 2
     }
 
-    /// A request of lanes `stride` elements apart.
-    fn strided(stride: u64, lanes: u64, width: u64) -> Counts {
-        Progression { first: 0, step: stride * width, lanes, width }.shared()
+    /// Lanes `stride` elements apart.
+    fn strided(stride: u64, lanes: u64, width: u64) -> Progression {
+        Progression { first: 0, step: stride * width, lanes, width }
     }
 
     /// What all have in common: a tile of `size` elements of `width` bytes for each block, and a result a thread, by its
@@ -277,7 +277,7 @@ family! {
         result: impl Fn(u64) -> u64 + Send + Sync + 'static,
     ) -> Result<Plan, PlanError> {
         let plan = plan(case, 256, size, width, move |thread| result(thread % 32))?;
-        let fill = warps(size, |_, lanes| strided(1, lanes, width)) * plan.launch.block_count();
+        let fill = warps(size, |_, lanes| strided(1, lanes, width).shared_store()) * plan.launch.block_count();
         Ok(plan
             .stores(TILE, width as u32, fill)
             .loads(TILE, width as u32, warps(case.elements(), |_, lanes| request(lanes)) * times()))
@@ -287,22 +287,24 @@ family! {
     /// each time.
     fn multicast(case: &Case, size: u64, stride: u64, step: u64) -> Result<Plan, PlanError> {
         let words = case.count("words");
-        let request = |lanes: u64| Counts { lanes, ..strided(stride, lanes.min(words), 4) };
+        let request = |lanes: u64| Counts { lanes, ..strided(stride, lanes.min(words), 4).shared_load() };
         load(case, 4, size, request, move |lane| times() * stride * lane.min(words - 1) + step * numbers())
     }
 
     /// A stride of `words` elements; a vector's further components add up to `rest`.
     fn load_strided(case: &Case, width: u64, rest: u64) -> Result<Plan, PlanError> {
         let words = case.count("words");
-        let request = |lanes| strided(words, lanes, width);
+        let request = |lanes| strided(words, lanes, width).shared_load();
         load(case, width, 31 * words + times(), request, move |lane| times() * (lane * words + rest) + numbers())
     }
 
     fn store_strided(case: &Case, width: u64, rest: u64) -> Result<Plan, PlanError> {
         let words = case.count("words");
-        let stored = warps(case.elements(), |_, lanes| strided(words, lanes, width));
+        let requests = |of: fn(Progression) -> Counts| {
+            warps(case.elements(), |_, lanes| of(strided(words, lanes, width)))
+        };
         Ok(plan(case, 64, 63 * words + 1, width, move |thread| thread * words + times() - 1 + rest)?
-            .stores(TILE, width as u32, stored * times())
-            .loads(TILE, width as u32, stored))
+            .stores(TILE, width as u32, requests(Progression::shared_store) * times())
+            .loads(TILE, width as u32, requests(Progression::shared_load)))
     }
 }

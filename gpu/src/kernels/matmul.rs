@@ -246,7 +246,7 @@ family! {
             .loads("a", 4, along_rows(m, depth, 4) * n.div_ceil(32))
             .loads("b", 4, along_rows(depth, n, 4) * m.div_ceil(32))
             .stores("a_tile", 4, Progression::linear(0, 32, 4).shared() * fills)
-            .loads("a_tile", 16, Progression { first: 0, step: 0, lanes: 32, width: 16 }.shared() * fills * 8)
+            .loads("a_tile", 16, Progression { first: 0, step: 0, lanes: 32, width: 16 }.shared_load() * fills * 8)
             .stores("b_tile", 4, b_tile)
             .loads("b_tile", 4, b_tile * 32)
             .stores("c", 4, along_rows(m, n, 4)))

@@ -141,7 +141,7 @@ impl Access {
 impl Request {
     fn new(site: &Site, sample: &Sample) -> Self {
         let Sample { block, warp, mask, addresses, counts } = sample;
-        let together = || banks::lanes_together(addresses, *mask, site.width);
+        let together = || banks::lanes_together(addresses, *mask, site.width, site.operation);
         Self {
             block: *block,
             warp: *warp,

@@ -156,7 +156,7 @@ fn on_banks(tally: &Tally, site: &Site) -> String {
         };
     }
     let instead = counted(least.wavefronts_ideal, most.wavefronts_ideal, "");
-    let Conflict { bank, lanes, alike, together } = Conflict::worst(&tally.example, width);
+    let Conflict { bank, lanes, alike, together } = Conflict::worst(&tally.example, width, site.operation);
     if lanes.len() < 2 {
         return format!(": {wavefronts} instead of {instead}, with {together} neighbouring lanes served at a time");
     }
@@ -184,9 +184,9 @@ struct Conflict {
 
 impl Conflict {
     /// In the group of lanes that is served together and has the worst of it.
-    fn worst(example: &Sample, width: u64) -> Self {
+    fn worst(example: &Sample, width: u64, operation: Operation) -> Self {
         let Sample { mask, addresses, .. } = example;
-        let together = banks::lanes_together(addresses, *mask, width);
+        let together = banks::lanes_together(addresses, *mask, width, operation);
         let groups = (0..32).step_by(together).map(|first| {
             let mut seen = BTreeSet::new();
             let mut wanted = vec![Vec::new(); BANKS];

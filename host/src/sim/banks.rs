@@ -1,10 +1,12 @@
 //! Shared and constant memory: from the addresses of one request to wavefronts.
 //!
 //! 32 banks of 4 bytes each serve one word a wavefront; a word that several lanes want is sent once. A wavefront serves
-//! the whole warp at up to 4 bytes a lane, half of it at 8, a quarter at 16: 128 bytes. Where lanes `n` and `n ^ 1`, or
-//! `n` and `n ^ 2`, share their addresses throughout, one wavefront serves twice as many lanes.
+//! the whole warp at up to 4 bytes a lane, half of it at 8, a quarter at 16: 128 bytes. It serves twice as many lanes of a
+//! load of which every active lane `n` is paired with lane `n ^ 1`, or every one with lane `n ^ 2`: that lane is inactive,
+//! or goes to the same address. Stores are never paired.
 
 use super::pattern::even_step;
+use gpu::suite::Operation;
 
 /// Banks, and words a wavefront.
 pub const BANKS: usize = 32;
@@ -22,7 +24,7 @@ fn distinct_banks(addresses: &[u64; 32], mask: u32) -> bool {
 }
 
 /// Wavefronts of one request: `addresses` in bytes by lane, of which those in `mask` are active, `width` bytes each.
-pub fn wavefronts(addresses: &[u64; 32], mask: u32, width: u64) -> u64 {
+pub fn wavefronts(addresses: &[u64; 32], mask: u32, width: u64, operation: Operation) -> u64 {
     if width == 4 {
         let step = if mask == u32::MAX { even_step(addresses) } else { None };
         if let Some(wavefronts) = step.and_then(|step| evenly_spaced(step, width)) {
@@ -32,7 +34,7 @@ pub fn wavefronts(addresses: &[u64; 32], mask: u32, width: u64) -> u64 {
             return 1;
         }
     }
-    let lanes_together = lanes_together(addresses, mask, width);
+    let lanes_together = lanes_together(addresses, mask, width, operation);
     (0..32)
         .step_by(lanes_together)
         .map(|first| {
@@ -54,12 +56,13 @@ pub(super) fn evenly_spaced(step: i64, width: u64) -> Option<u64> {
 }
 
 /// How many neighbouring lanes the wavefronts of a request serve at a time: lanes of different groups never conflict.
-pub fn lanes_together(addresses: &[u64; 32], mask: u32, width: u64) -> usize {
+pub fn lanes_together(addresses: &[u64; 32], mask: u32, width: u64, operation: Operation) -> usize {
+    let paired = || operation == Operation::Load && paired(addresses, mask);
     match width {
         0..=4 => 32,
-        8 if paired(addresses, mask) => 32,
+        8 if paired() => 32,
         8 => 16,
-        _ if paired(addresses, mask) => 16,
+        _ if paired() => 16,
         _ => 8,
     }
 }
@@ -78,14 +81,12 @@ pub fn distinct(addresses: &[u64; 32], mask: u32) -> u64 {
     (0..32).filter(first_to_want).count() as u64
 }
 
-/// Whether each active lane shares its address with lane `n ^ 1`, or each with lane `n ^ 2`.
+/// Whether no active lane `n` goes elsewhere than an active lane `n ^ 1`, or none elsewhere than `n ^ 2`.
 fn paired(addresses: &[u64; 32], mask: u32) -> bool {
-    [1, 2].into_iter().any(|xor| {
-        (0..32).filter(|lane| mask >> lane & 1 == 1).all(|lane: usize| {
-            let other = lane ^ xor;
-            mask >> other & 1 == 1 && addresses[lane] == addresses[other]
-        })
-    })
+    let active = |lane: usize| mask >> lane & 1 == 1;
+    [1, 2]
+        .into_iter()
+        .any(|xor| (0..32).all(|lane| !active(lane) || !active(lane ^ xor) || addresses[lane] == addresses[lane ^ xor]))
 }
 
 /// The most distinct words that one bank has to send to the lanes in `mask`.
@@ -131,8 +132,12 @@ fn passes(addresses: &[u64], mask: u32, width: u64) -> u64 {
 mod tests {
     use super::*;
 
-    /// Wavefronts and ideal wavefronts of lanes `active` at element `index(lane)`.
+    /// Wavefronts and ideal wavefronts of a load by lanes `active`, from element `index(lane)`.
     fn of(width: u64, active: impl Fn(u64) -> bool, index: impl Fn(u64) -> u64) -> (u64, u64) {
+        by(Operation::Load, width, active, index)
+    }
+
+    fn by(operation: Operation, width: u64, active: impl Fn(u64) -> bool, index: impl Fn(u64) -> u64) -> (u64, u64) {
         let mut addresses = [0; 32];
         let mut mask = 0u32;
         for lane in 0..32 {
@@ -141,7 +146,7 @@ mod tests {
                 mask |= 1 << lane;
             }
         }
-        let wavefronts = wavefronts(&addresses, mask, width);
+        let wavefronts = wavefronts(&addresses, mask, width, operation);
         (wavefronts, ideal_wavefronts(wavefronts, mask.count_ones().into(), width))
     }
 
@@ -173,6 +178,43 @@ mod tests {
     }
 
     #[test]
+    fn loads_are_paired_with_inactive_lanes_too_and_stores_with_none() {
+        let even = |lane| lane % 2 == 0;
+        assert_eq!(of(8, even, |lane| lane / 2).0, 1, "even lanes");
+        assert_eq!(of(8, |lane| lane < 31, |lane| lane / 2).0, 1, "all lanes but the last");
+        assert_eq!(of(16, even, |lane| lane / 2).0, 2, "even lanes, 16 bytes");
+        assert_eq!(by(Operation::Store, 8, all, |lane| lane / 2).0, 2, "store");
+        assert_eq!(by(Operation::Store, 16, all, |lane| lane / 2).0, 4, "store, 16 bytes");
+    }
+
+    /// 180 requests of random lanes to random elements, as an H100 counted them.
+    #[test]
+    fn wide_requests_take_as_many_wavefronts_as_were_counted_on_an_h100() {
+        let counted = include_str!("../../../results/nvidia-h100/shared_wavefronts.tsv");
+        let mut rows = 0;
+        for row in counted.lines().skip(1) {
+            let [width, operation, mask, elements, expected] = row.split('\t').collect::<Vec<_>>()[..] else {
+                panic!("no row of five columns: {row}")
+            };
+            let width: u64 = width.parse().expect("a width");
+            let operation = match operation {
+                "load" => Operation::Load,
+                "store" => Operation::Store,
+                _ => panic!("no operation: {row}"),
+            };
+            let mask = u32::from_str_radix(mask.trim_start_matches("0x"), 16).expect("a mask");
+            let mut addresses = [0; 32];
+            for (address, element) in addresses.iter_mut().zip(elements.split(',')) {
+                *address = width * element.parse::<u64>().expect("an element");
+            }
+            let expected: u64 = expected.parse().expect("wavefronts");
+            assert_eq!(wavefronts(&addresses, mask, width, operation), expected, "{row}");
+            rows += 1;
+        }
+        assert_eq!(rows, 180);
+    }
+
+    #[test]
     fn a_stride_of_s_words_conflicts_gcd_of_s_and_32_ways() {
         for stride in 1..=64u64 {
             let gcd = 1 << stride.trailing_zeros().min(5);
@@ -189,7 +231,10 @@ mod tests {
             let addresses: [u64; 32] =
                 std::array::from_fn(|lane| width * (random(lane as u64 + 1) % [4, 40, 400][case as usize % 3]));
             let moved = addresses.map(|address| address + (random(40) * WIDTH).next_multiple_of(width));
-            assert_eq!(wavefronts(&addresses, mask, width), wavefronts(&moved, mask, width), "{addresses:?} {mask:#x}");
+            for operation in [Operation::Load, Operation::Store] {
+                let of = |addresses| wavefronts(addresses, mask, width, operation);
+                assert_eq!(of(&addresses), of(&moved), "{operation:?} {addresses:?} {mask:#x}");
+            }
         }
     }
 

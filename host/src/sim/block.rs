@@ -1,13 +1,14 @@
 //! The scheduler: runs a block's threads as coroutines, warp by warp, from one meeting point to the next.
 
 use super::finding::{Kind, Position};
-use super::lane::{self, Context, State};
+use super::lane::{self, Context, Place, State};
 use super::overflow::{self, Overflow};
 use super::stack::Stack;
 use super::{Job, Pulse};
 use corosensei::{Coroutine, CoroutineResult};
 use std::any::Any;
 use std::cell::RefCell;
+use std::io;
 use std::panic::{AssertUnwindSafe, Location, catch_unwind};
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Once};
@@ -90,14 +91,21 @@ impl Runner {
             }
         }
         if !self.context().stopped {
-            self.context().count();
+            self.context().count_at_barrier();
         }
     }
 
     /// Runs the selected thread, on the stack on which it waits, until it rests or ends; with it, if it has not begun, those
     /// of the warp that follow, one after another on the same stack, until one of them rests.
     fn resume(&mut self, waiting: Option<Thread>) {
-        let mut stack = waiting.or_else(|| self.idle.pop()).unwrap_or_else(|| self.spawn());
+        let mut stack = match waiting.or_else(|| self.idle.pop()).map_or_else(|| self.spawn(), Ok) {
+            Ok(stack) => stack,
+            Err(reason) => {
+                // The job ends without findings.
+                self.job.refuse_stack(reason);
+                return self.context().stopped = true;
+            }
+        };
         let coroutine = &mut stack.coroutine;
         let guard = coroutine.trap_handler();
         match overflow::on_stack(guard, || coroutine.resume(())) {
@@ -115,10 +123,10 @@ impl Runner {
     }
 
     /// A stack that runs one thread after another.
-    fn spawn(&self) -> Thread {
+    fn spawn(&self) -> io::Result<Thread> {
         let context = self.context;
         let job: *const Job = &raw const *self.job;
-        let stack = Stack::take();
+        let stack = Stack::take()?;
         let end = stack.end();
         let coroutine = Coroutine::with_stack(stack, move |yielder, ()| {
             // SAFETY: the scheduler holds no reference while a lane runs.
@@ -144,7 +152,7 @@ impl Runner {
                 }
             }
         });
-        Thread { coroutine: Box::new(coroutine) }
+        Ok(Thread { coroutine: Box::new(coroutine) })
     }
 
     /// Lets the lanes that wait for one another within a warp go on; false if none does.
@@ -153,23 +161,23 @@ impl Runner {
         let mut released = false;
         let mut stuck = None;
         for thread in lanes.clone() {
-            let State::Warp { mask, at, .. } = self.context().lanes[thread].state else { continue };
-            match self.awaited(lanes.clone(), thread, mask, at) {
+            let State::Warp { mask, place, .. } = self.context().lanes[thread].state else { continue };
+            match self.awaited(lanes.clone(), thread, mask, place) {
                 None => {
-                    self.exchange(lanes.clone(), mask, at);
+                    self.exchange(lanes.clone(), mask, place.at);
                     released = true;
                 }
-                Some(other) => stuck = stuck.or(Some((thread, mask, at, other))),
+                Some(other) => stuck = stuck.or(Some((thread, mask, place, other))),
             }
         }
         let resting = |context: &Context, lane: usize| matches!(context.lanes[lane].state, State::Loop(_));
         if lanes.clone().any(|lane| resting(self.context(), lane)) {
             return released;
         }
-        if let (false, Some((thread, mask, at, other))) = (released, stuck) {
+        if let (false, Some((thread, mask, place, other))) = (released, stuck) {
             let context = self.context();
             let where_ = match context.lanes[other].state {
-                State::Block(at) | State::Warp { at, .. } => Some(at),
+                State::Block(other) | State::Warp { place: other, .. } => Some(other),
                 State::Ready | State::Loop(_) | State::Done => None,
             };
             let lane = other % 32;
@@ -178,7 +186,9 @@ impl Runner {
                 Some(_) => (where_, format!("the mask {mask:#010x} names lane {lane}, which waits elsewhere")),
                 None => (None, format!("the mask {mask:#010x} names lane {lane}, which takes no part")),
             };
-            context.find(thread, Kind::DivergentWarp, Some(at.into()), where_.map(Position::from), detail);
+            let at = where_.map_or(place.at.into(), |other| place.told_from(other));
+            let where_ = where_.map(|other| other.told_from(place));
+            context.find(thread, Kind::DivergentWarp, Some(at), where_, detail);
             context.stopped = true;
         }
         released
@@ -215,13 +225,7 @@ impl Runner {
     }
 
     /// A lane in `mask` that has not come to where `thread` waits; lanes that have ended are not waited for.
-    fn awaited(
-        &mut self,
-        mut lanes: std::ops::Range<usize>,
-        thread: usize,
-        mask: u32,
-        at: &'static Location<'static>,
-    ) -> Option<usize> {
+    fn awaited(&mut self, mut lanes: std::ops::Range<usize>, thread: usize, mask: u32, place: Place) -> Option<usize> {
         if mask >> (thread % 32) & 1 == 0 {
             return Some(thread);
         }
@@ -229,7 +233,7 @@ impl Runner {
         lanes.find(|&lane| {
             mask >> (lane % 32) & 1 == 1
                 && match context.lanes[lane].state {
-                    State::Warp { mask: other_mask, at: other, .. } => other_mask != mask || !is_same(other, at),
+                    State::Warp { mask: other_mask, place: other, .. } => other_mask != mask || !other.is(place),
                     State::Done => false,
                     State::Ready | State::Loop(_) | State::Block(_) => true,
                 }
@@ -282,44 +286,46 @@ impl Runner {
     /// Every thread has come to the block's barrier or has ended: lets them go on; false if all have ended.
     fn release_block(&mut self) -> bool {
         let context = self.context();
-        let Some((at, threads)) = context.at_barrier.take() else {
+        let Some((barrier, threads)) = context.at_barrier.take() else {
             context.end();
             return false;
         };
-        if threads < context.lanes.len() && self.diverges() {
-            return false;
+        if threads < context.lanes.len() {
+            if self.diverges(barrier) {
+                return false;
+            }
+            self.context().pass_by(barrier);
         }
         let context = self.context();
-        context.pass_barrier(at);
+        context.pass_barrier(barrier.at);
         !context.stopped
     }
 
-    /// Whether a thread waits at a barrier while others wait elsewhere or have ended, which is a finding.
-    fn diverges(&mut self) -> bool {
-        let kernel = self.job.kernel;
+    /// Whether a thread waits at another barrier than this one, at which others wait: that is a finding. A barrier waits for no
+    /// thread that has ended.
+    fn diverges(&mut self, barrier: Place) -> bool {
         let context = self.context();
-        let here = |thread: usize| match context.lanes[thread].state {
-            State::Block(at) => Some((thread, at)),
-            _ => None,
+        let find = |is_here: bool| {
+            context.lanes.iter().enumerate().find_map(|(thread, lane)| match lane.state {
+                State::Block(place) if place.is(barrier) == is_here => Some((thread, place)),
+                _ => None,
+            })
         };
-        let Some((thread, at)) = (0..context.lanes.len()).find_map(here) else { return false };
-        let elsewhere = (0..context.lanes.len()).find_map(|other| match context.lanes[other].state {
-            State::Block(position) if is_same(position, at) => None,
-            State::Block(position) => Some((other, Some(position))),
-            _ => Some((other, None)),
-        });
-        if let Some((other, position)) = elsewhere {
-            let who = super::finding::triple(context.thread_idx(other));
-            let detail = match position {
-                Some(_) => format!("a thread waits at this barrier while thread {who} waits at another"),
-                None => format!("a thread waits at this barrier, which thread {who} ended without reaching"),
-            };
-            let end = Position { file: kernel.file, line: kernel.line, column: 1 };
-            let other = position.map_or(end, Position::from);
-            context.find(thread, Kind::DivergentBarrier, Some(at.into()), Some(other), detail);
-            context.stopped = true;
-        }
-        context.stopped
+        let (Some((here, _)), Some((there, elsewhere))) = (find(true), find(false)) else { return false };
+        // The lowest thread is the one that waits.
+        let [(thread, place), (other, other_place)] = match here < there {
+            true => [(here, barrier), (there, elsewhere)],
+            false => [(there, elsewhere), (here, barrier)],
+        };
+        let who = super::finding::triple(context.thread_idx(other));
+        let [at, other_at] = [place.told_from(other_place), other_place.told_from(place)];
+        let detail = match place.at == other_place.at {
+            false => format!("a thread waits at this barrier while thread {who} waits at another"),
+            true => format!("a thread waits at the barrier of this call while thread {who} waits at that of another"),
+        };
+        context.find(thread, Kind::DivergentBarrier, Some(at), Some(other_at), detail);
+        context.stopped = true;
+        true
     }
 
     /// Drops the threads that will not run again.
@@ -327,11 +333,6 @@ impl Runner {
         self.context().lanes.iter_mut().filter_map(|lane| lane.stack.take()).for_each(discard);
         self.context().forget();
     }
-}
-
-/// Whether two positions are the same; mostly they are one.
-fn is_same(a: &'static Location<'static>, b: &'static Location<'static>) -> bool {
-    std::ptr::eq(a, b) || a == b
 }
 
 /// Gives up a stack, whatever stands on it. Kernels own nothing, so it is not unwound.

@@ -49,8 +49,6 @@ pub enum Kind {
     /// An access that a lane passes twice in one iteration of the loops the facade sees, so that nobody can say which
     /// lanes make up a request.
     OpenGrouping,
-    /// More shared memory than a block can have, or another misuse of it.
-    SharedMemory,
     /// A thread that takes more stack than it has: endless recursion, or large arrays of its own.
     StackOverflow,
     /// The kernel panicked: an overflow, an index outside a Rust array.
@@ -70,7 +68,6 @@ impl Kind {
             Kind::InactiveLane => "inactive lane",
             Kind::NonTerminating => "does not end",
             Kind::OpenGrouping => "open grouping",
-            Kind::SharedMemory => "shared memory",
             Kind::StackOverflow => "stack overflow",
             Kind::Panic => "panic",
         }

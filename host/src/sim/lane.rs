@@ -12,11 +12,11 @@ use super::overflow::{self, Overflow};
 use super::requests::{Phase, Request, Requests, Twice};
 use super::sample::Sampler;
 use super::sanitizer::{Look, Race, Sanitizer, Uninitialized};
-use super::shared::{self, SharedMemory};
+use super::shared::SharedMemory;
 use super::trace::{Trace, WHOLE_BLOCK};
 use super::{Job, Pulse, Transactions, coalesce};
 use corosensei::Yielder;
-use gpu::device::host::{self, Access, Coordinates, Machine, Number, Op, Site, Space};
+use gpu::device::host::{self, Access, Call, Coordinates, Machine, Number, Op, Site, Space};
 use gpu::suite::{Buffer, Counts, Operation};
 use rustc_hash::FxHashMap;
 use std::cell::UnsafeCell;
@@ -32,13 +32,39 @@ pub(super) enum State {
     /// It has what it waited for.
     Ready,
     /// The block's barrier.
-    Block(&'static Location<'static>),
+    Block(Place),
     /// The other lanes, some way into a long loop, so that what all have asked for can be counted: the loop's path.
     Loop(u64),
     /// The lanes in a mask, perhaps to take the value of lane `source`.
-    Warp { mask: u32, at: &'static Location<'static>, source: Option<u32> },
+    Warp { mask: u32, place: Place, source: Option<u32> },
     /// It has ended, or not begun: lanes begin in their order.
     Done,
+}
+
+/// Where a lane waits: a position, and the calls that lead there.
+#[derive(Clone, Copy)]
+pub(super) struct Place {
+    pub(super) at: &'static Location<'static>,
+    call: Call,
+}
+
+impl Place {
+    /// Whether lanes at both wait for one another; mostly their positions are one.
+    #[inline(always)]
+    pub(super) fn is(self, other: Self) -> bool {
+        self.call.path == other.call.path && is_same(self.at, other.at)
+    }
+
+    /// What tells it from another place: its position or, where both have the same, the call that leads there.
+    pub(super) fn told_from(self, other: Self) -> Position {
+        let call = self.call.at.filter(|_| is_same(self.at, other.at));
+        call.unwrap_or(self.at).into()
+    }
+}
+
+/// Whether two positions are the same.
+fn is_same(a: &'static Location<'static>, b: &'static Location<'static>) -> bool {
+    ptr::eq(a, b) || a == b
 }
 
 /// A thread of the block.
@@ -48,8 +74,9 @@ pub(super) struct Lane {
     pub(super) value: u32,
     /// Calls it has made, as far as they are added up.
     calls: u64,
-    /// Which iteration of which loops it is in, while it rests.
+    /// Which iteration of which loops it is in, while it rests, and which calls.
     path: u64,
+    call: Call,
     /// The stack that it waits on.
     pub(super) stack: Option<Thread>,
 }
@@ -218,7 +245,12 @@ pub(super) struct Context {
     /// Whether a lane of the running warp has come to rest anywhere but at the block's barrier.
     pub(super) rested: bool,
     /// Where the first thread of the block has come to rest at its barrier, and how many have come to the same place.
-    pub(super) at_barrier: Option<(&'static Location<'static>, usize)>,
+    pub(super) at_barrier: Option<(Place, usize)>,
+    /// What threads did that ended since the block's last barrier: accesses, their paths and the threads.
+    ended: Vec<(Site, u64, u32)>,
+    /// What threads did that ended while others waited at a barrier, with that barrier. Who comes by there after it shows that
+    /// it stood on the way of those that ended.
+    passed_by: FxHashMap<(Site, u64), (u32, Place)>,
     /// Whether the block cannot go on.
     pub(super) stopped: bool,
 }
@@ -231,7 +263,7 @@ impl Context {
         let watched = NonNull::from(&pulse.lane);
         let context = Box::into_raw(Box::new(Self {
             lanes: (0..threads)
-                .map(|_| Lane { state: State::Done, value: 0, calls: 0, path: 0, stack: None })
+                .map(|_| Lane { state: State::Done, value: 0, calls: 0, path: 0, call: Call::default(), stack: None })
                 .collect(),
             thread_idx: (0..threads).map(thread_idx).collect(),
             pulse,
@@ -247,7 +279,7 @@ impl Context {
             ),
             turn: 0,
             requests: Requests::new(),
-            shared: SharedMemory::new(job.plan.launch.shared_bytes),
+            shared: SharedMemory::new(&job.kernel, job.plan.launch.shared_bytes),
             sanitizer: Sanitizer::new(job.look, threads),
             barriers: 0,
             costs: Costs::default(),
@@ -259,6 +291,8 @@ impl Context {
             stack_end: 0,
             rested: false,
             at_barrier: None,
+            ended: Vec::new(),
+            passed_by: FxHashMap::default(),
             stopped: false,
             job,
         }));
@@ -276,11 +310,6 @@ impl Context {
         unsafe { host::run_as(NonNull::new(context.cast())) };
     }
 
-    /// Bytes of shared memory that a block has.
-    pub(super) fn shared_bytes(&self) -> u64 {
-        self.shared.used()
-    }
-
     /// Forgets what the lanes of an abandoned block asked for.
     pub(super) fn forget(&mut self) {
         self.look_first_at_all();
@@ -296,6 +325,8 @@ impl Context {
         self.barriers = 0;
         self.phase = None;
         self.at_barrier = None;
+        self.ended.clear();
+        self.passed_by.clear();
         self.stopped = false;
     }
 
@@ -314,7 +345,9 @@ impl Context {
         if self.phase.is_none() {
             // One after another on a stack.
             self.running.limit = threads.len();
-            lanes.for_each(|lane| (lane.state, lane.calls, lane.path) = (State::Done, 0, 0));
+            lanes.for_each(|lane| {
+                (lane.state, lane.calls, lane.path, lane.call) = (State::Done, 0, 0, Call::default());
+            });
         } else {
             self.running.limit = 0;
             lanes.for_each(|lane| lane.state = State::Ready);
@@ -343,7 +376,7 @@ impl Context {
         let lane = &mut self.lanes[start + number];
         self.pulse.lane.thread.store((start + number) as u64, Relaxed);
         running.begin(number);
-        running.path = lane.path;
+        (running.path, running.call) = (lane.path, lane.call);
         self.requests.begin(running);
         Some(lane)
     }
@@ -428,10 +461,22 @@ impl Context {
         }
     }
 
-    /// Counts the requests of a warp whose lanes have met, all that are left.
+    /// Counts the requests of a warp whose lanes have met, all that are left. Those that have ended may have run on to where the
+    /// others come later.
     pub(super) fn count_at(&mut self, at: &'static Location<'static>) {
-        self.count();
-        self.requests.go_on(Some(at));
+        match self.ended_lanes() {
+            0 => {
+                self.count();
+                self.requests.go_on(Some(at));
+            }
+            ended => self.count_passed(!ended),
+        }
+    }
+
+    /// The lanes of the running warp that have ended.
+    fn ended_lanes(&self) -> u32 {
+        let is_done = |lane: &Lane| matches!(lane.state, State::Done);
+        (0..).zip(&self.lanes[self.warp.clone()]).fold(0, |ended, (i, lane)| ended | u32::from(is_done(lane)) << i)
     }
 
     /// Counts the requests of a warp whose lanes have come together.
@@ -443,6 +488,47 @@ impl Context {
             self.count_request(place);
         }
         self.requests.restart();
+    }
+
+    /// The same at the end of the warp, or at the block's barrier.
+    pub(super) fn count_at_barrier(&mut self) {
+        // Alone, a warp knows what it does at its barriers.
+        if self.lanes.len() > 32 || self.at_barrier.is_some() {
+            let (ended, first) = (self.ended_lanes(), self.warp.start as u32);
+            if ended != 0 {
+                for place in 0..self.requests.made(&mut self.running) {
+                    let (site, path, lanes) = self.requests.passed(place);
+                    if lanes & ended != 0 {
+                        self.ended.push((site, path, first + (lanes & ended).trailing_zeros()));
+                    }
+                }
+            }
+        }
+        self.count();
+    }
+
+    /// Threads wait at a barrier, and all others have ended.
+    pub(super) fn pass_by(&mut self, barrier: Place) {
+        for (site, path, thread) in self.ended.drain(..) {
+            self.passed_by.entry((site, path)).or_insert((thread, barrier));
+        }
+    }
+
+    /// Whether threads that waited at a barrier come to the request at `place`, to which others came that did not and ended: then
+    /// they passed the barrier by.
+    #[cold]
+    fn find_passed_by(&mut self, place: usize) {
+        let (site, path, lanes) = self.requests.passed(place);
+        let Some(&(ended, barrier)) = self.passed_by.get(&(site, path)) else { return };
+        let detail = format!(
+            "a thread waits at this barrier, which thread {} passed by on its way to an access that both make",
+            triple(self.thread_idx(ended as usize))
+        );
+        let thread = self.warp.start + lanes.trailing_zeros() as usize % 32;
+        self.find(thread, Kind::DivergentBarrier, Some(barrier.at.into()), Some(site.at().into()), detail);
+        // Once is enough.
+        self.passed_by.clear();
+        self.stopped = true;
     }
 
     /// Counts those requests that a lane in `lanes` takes part in: all of them have come to the same place in a loop, and
@@ -458,6 +544,9 @@ impl Context {
 
     #[inline(always)]
     fn count_request(&mut self, place: usize) {
+        if !self.passed_by.is_empty() {
+            self.find_passed_by(place);
+        }
         let first_look = self.sanitizer.look() == Look::First;
         let unseen = if first_look { self.requests.see(place, u32::MAX) } else { 0 };
         let request = self.requests.get(place, |site, base| start(&self.shared, site, base));
@@ -499,7 +588,8 @@ impl Context {
             }
             Space::Shared => {
                 let told = step.and_then(|step| banks::evenly_spaced(step, width));
-                counts.wavefronts = told.unwrap_or_else(|| banks::wavefronts(&request.addresses(), mask, width));
+                counts.wavefronts =
+                    told.unwrap_or_else(|| banks::wavefronts(&request.addresses(), mask, width, site.operation()));
                 counts.wavefronts_ideal = banks::ideal_wavefronts(counts.wavefronts, lanes, width);
                 Region::Shared(shared.name(request.first()).0)
             }
@@ -696,18 +786,9 @@ impl Context {
 
     #[cold]
     fn outside(&self, site: Site, base: u64, index: u64) -> Stop {
-        let width = site.width();
-        let missed = match (site.space(), self.job.memory.buffer_of(base)) {
-            (Space::Shared, _) => self.shared.missed(base, index, width),
-            (Space::Global | Space::Constant, None) => {
-                "memory through a pointer that is no buffer of the launch".into()
-            }
-            (Space::Global | Space::Constant, Some(buffer)) => {
-                let buffer = &self.job.plan.buffers[buffer];
-                // An index below zero has wrapped.
-                let start = i128::from(index.cast_signed()) * i128::from(width) + i128::from(offset_of(base));
-                format!("{width} bytes at byte {start} of `{}`, which has {}", buffer.name, buffer.bytes())
-            }
+        let missed = match site.space() {
+            Space::Shared => self.shared.missed(base, index, site.width()),
+            Space::Global | Space::Constant => self.job.memory.missed(base, index, site.width()),
         };
         Stop::new(Kind::OutOfBounds, format!("a thread {} {missed}", verb(site)))
     }
@@ -818,7 +899,7 @@ pub(super) fn thread_idx([width, height, _]: [u32; 3], thread: u32) -> [u32; 3] 
 #[cold]
 fn twice(Twice(site): Twice) -> Stop {
     let detail = "a lane comes by this access twice in one iteration, so its requests cannot be told apart: run the loop \
-                  around it through `steps`, `each` or `unroll!`, or mark the function it stands in `#[track_caller]`";
+                  around it through `steps`, `each` or `unroll!`, or make the function it stands in a `#[device]` one";
     Stop(Box::new((Kind::OpenGrouping, detail.into(), Some(site.at()))))
 }
 
@@ -894,12 +975,13 @@ impl Simulator {
     /// Puts the running lane to rest in a state, with the value that it brings, until the scheduler makes it ready again.
     /// `alone` says that it does not meet its whole warp.
     #[inline(always)]
-    fn rest(&self, state: impl Fn() -> State, alone: bool, value: u32, at: &'static Location<'static>) {
+    fn rest(&self, state: impl Fn(Place) -> State, alone: bool, value: u32, at: &'static Location<'static>) {
         self.step(Some(at), |block| {
             block.call()?;
-            match state() {
-                State::Block(at) => match block.at_barrier.get_or_insert((at, 0)) {
-                    (first, threads) if ptr::eq(*first, at) => *threads += 1,
+            let state = state(Place { at, call: block.running.call });
+            match state {
+                State::Block(place) => match block.at_barrier.get_or_insert((place, 0)) {
+                    (first, threads) if first.is(place) => *threads += 1,
                     _ => {}
                 },
                 _ => block.rested = true,
@@ -907,9 +989,9 @@ impl Simulator {
             let closed = if alone { block.close_alone() } else { block.requests.close(&mut block.running) };
             closed.map_err(twice)?;
             block.requests.rest(&block.running);
-            let (calls, path) = (block.calls(), block.running.path);
-            let lane = block.leave(state());
-            (lane.value, lane.calls, lane.path) = (value, calls, path);
+            let (calls, path, call) = (block.calls(), block.running.path, block.running.call);
+            let lane = block.leave(state);
+            (lane.value, lane.calls, lane.path, lane.call) = (value, calls, path, call);
             Ok(())
         });
         // SAFETY: no reference into the block is held across the switch.
@@ -922,19 +1004,17 @@ impl Machine for Simulator {
         self.step(Some(at), |block| block.access(access, base, index, value, at));
     }
 
-    fn advance(&self, space: Space, base: u64, bytes: u64) -> u64 {
-        let (bits, limit) = match space {
-            Space::Shared => (shared::OFFSET_BITS, 1 << shared::OFFSET_BITS),
-            Space::Global | Space::Constant => (memory::OFFSET_BITS, memory::LIMIT),
-        };
-        let offset = base & ((1 << bits) - 1);
-        base - offset + offset.saturating_add(bytes).min(limit - 1)
+    fn advance(&self, space: Space, base: u64, bytes: i64) -> u64 {
+        match space {
+            Space::Shared => SharedMemory::advance(base as u32, bytes).into(),
+            Space::Global | Space::Constant => memory::advance(base, bytes),
+        }
     }
 
-    fn shared_array(&self, name: &'static str, bytes: usize, at: &'static Location<'static>) -> u32 {
+    fn shared_array(&self, name: &'static str, at: &'static Location<'static>) -> u32 {
         self.step(Some(at), |block| {
             block.call()?;
-            block.shared.array(name, bytes).map_err(|detail| Stop::new(Kind::SharedMemory, detail))
+            Ok(block.shared.array(name))
         })
     }
 
@@ -957,15 +1037,15 @@ impl Machine for Simulator {
     }
 
     fn sync_threads(&self, at: &'static Location<'static>) {
-        self.rest(|| State::Block(at), false, 0, at);
+        self.rest(State::Block, false, 0, at);
     }
 
     fn sync_warp(&self, mask: u32, at: &'static Location<'static>) {
-        self.rest(|| State::Warp { mask, at, source: None }, mask != u32::MAX, 0, at);
+        self.rest(|place| State::Warp { mask, place, source: None }, mask != u32::MAX, 0, at);
     }
 
     fn exchange(&self, mask: u32, value: u32, source: u32, at: &'static Location<'static>) -> u32 {
-        self.rest(|| State::Warp { mask, at, source: Some(source) }, mask != u32::MAX, value, at);
+        self.rest(|place| State::Warp { mask, place, source: Some(source) }, mask != u32::MAX, value, at);
         // SAFETY: nobody else refers to the block while a lane runs.
         let block = unsafe { &*self.0.get() };
         block.lanes[block.current()].value
@@ -979,7 +1059,7 @@ impl Machine for Simulator {
             Ok(block.running.path)
         });
         if is_far {
-            self.rest(|| State::Loop(path), false, 0, at);
+            self.rest(|_| State::Loop(path), false, 0, at);
         }
     }
 

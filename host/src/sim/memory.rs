@@ -13,15 +13,33 @@ use std::sync::Arc;
 
 /// Bits of an address that hold the offset; the rest holds the buffer's number, from 1. Buffers are smaller, so that no
 /// index leads from one to the next.
-pub(super) const OFFSET_BITS: u32 = 45;
+const OFFSET_BITS: u32 = 45;
 
-/// The limit of offsets that pointers have, of buffers and of indices.
-pub(super) const LIMIT: u64 = 1 << 40;
+/// The limit of offsets that pointers have, before and behind the begin of their buffers, of buffers and of indices.
+const LIMIT: u64 = 1 << 40;
 
-/// The address of element `index` of `width` bytes from `base` on, or none if no buffer is as large.
+/// The address where the buffer that a pointer belongs to begins: a pointer may lead before it.
 #[inline(always)]
-pub(super) fn address(base: u64, index: u64, width: u64) -> Option<u64> {
-    (index < LIMIT).then(|| base + index * width)
+fn begin(pointer: u64) -> u64 {
+    pointer.wrapping_add(1 << (OFFSET_BITS - 1)) >> OFFSET_BITS << OFFSET_BITS
+}
+
+/// The offset of a pointer from the begin of its buffer.
+#[inline(always)]
+fn offset_of_pointer(pointer: u64) -> i64 {
+    pointer.wrapping_sub(begin(pointer)).cast_signed()
+}
+
+/// The pointer `bytes` bytes behind `base`, of the same buffer.
+pub(super) fn advance(base: u64, bytes: i64) -> u64 {
+    let farthest = LIMIT.cast_signed() - 1;
+    begin(base).wrapping_add_signed(offset_of_pointer(base).saturating_add(bytes).clamp(-farthest, farthest))
+}
+
+/// The offset in its buffer of element `index` of `width` bytes from `base` on. An index below zero has wrapped, as in the GPU's
+/// own arithmetic.
+fn offset(base: u64, index: u64, width: u64) -> i128 {
+    i128::from(offset_of_pointer(base)) + i128::from(index.cast_signed()) * i128::from(width)
 }
 
 /// The offset of an address in its buffer.
@@ -84,7 +102,22 @@ impl Memory {
     /// reach over the end.
     #[inline(always)]
     pub(super) fn resolve(&self, base: u64, index: u64, width: u64) -> Option<Element> {
-        self.element(address(base, index, width)?, width)
+        let address = match index < LIMIT && offset_of_pointer(base) >= 0 {
+            true => base + index * width,
+            false => begin(base) + u64::try_from(offset(base, index, width)).ok().filter(|offset| *offset < LIMIT)?,
+        };
+        self.element(address, width)
+    }
+
+    /// What an access that `resolve` refuses missed.
+    #[cold]
+    pub(super) fn missed(&self, base: u64, index: u64, width: u64) -> String {
+        let Some(buffer) = self.buffer_of(begin(base)) else {
+            return "memory through a pointer that is no buffer of the launch".into();
+        };
+        let buffer = &self.plan.buffers[buffer];
+        let start = offset(base, index, width);
+        format!("{width} bytes at byte {start} of `{}`, which has {}", buffer.name, buffer.bytes())
     }
 
     fn element(&self, address: u64, width: u64) -> Option<Element> {
@@ -122,10 +155,13 @@ impl Memory {
     /// Has `expected`, an access of `width` bytes by an aligned pointer into the buffer of a resolved address, find what is
     /// filled around it at hand.
     pub(super) fn lay_at_hand(&self, expected: &mut host::Expected, address: u64, width: u64) {
-        let start = offset_of(expected.base());
+        // Indices below zero are not at hand.
+        let Ok(start) = u64::try_from(offset_of_pointer(expected.base())) else { return };
         let Range { start: first, end } = self.filled_around(address);
-        // No index from the pointer on is below zero.
         let first = first.max(start);
+        if end < first {
+            return;
+        }
         let elements = self.buffers[Self::number(address)].cell(start);
         // SAFETY: the elements are filled and lie in the buffer, which lives as long as the memory.
         unsafe { expected.lay_at_hand((first - start) / width, (end - first) / width, elements) };

@@ -39,12 +39,30 @@ use lane::{Cost, Region};
 use memory::Memory;
 use sample::Sampler;
 use sanitizer::{Look, Shadow};
+use stack::Room;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
 use std::sync::mpsc::{self, RecvTimeoutError};
-use std::sync::{Arc, Condvar, Mutex};
+use std::sync::{Arc, Condvar, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 use trace::{Observer, Trace};
+
+// What would take an atomic in shared memory for something else: a kind of access that is not thought of there does not compile.
+const _: () = {
+    let mut kind = 0;
+    while kind < host::Access::EACH.len() {
+        let (space, op) = host::Access::EACH[kind];
+        assert!(
+            !matches!((space, op.operation()), (Space::Shared | Space::Constant, Operation::Atomic)),
+            "first say what an atomic in this memory is to `sanitizer::filter::SharedCell`, `banks::wavefronts` and `trace::What`"
+        );
+        assert!(
+            !matches!((space, op.operation()), (Space::Constant, Operation::Store)),
+            "kernels only read constant memory"
+        );
+        kind += 1;
+    }
+};
 
 /// At most so many findings are kept of a launch.
 const FINDINGS: usize = 16;
@@ -233,8 +251,18 @@ struct Job {
     faulty: AtomicU64,
     /// Whether there is hardly any memory left: no other block begins, those that run stop, and what they found does not matter.
     exhausted: AtomicBool,
+    /// Why the system gave no stack for a thread, which ends the job in the same way.
+    no_stack: OnceLock<std::io::Error>,
     turns: Turns,
     pulse: Vec<Arc<Pulse>>,
+}
+
+impl Job {
+    /// The system gives no stack for a thread of a block: the job ends.
+    fn refuse_stack(&self, reason: std::io::Error) {
+        let _ = self.no_stack.set(reason);
+        self.exhausted.store(true, Relaxed);
+    }
 }
 
 /// Hands the traces of blocks to an observer in their order, whoever ran them.
@@ -337,6 +365,27 @@ pub enum SimulationError {
         /// Bytes that are left to others.
         reserve: u64,
     },
+    /// The kernel declares more static shared memory than a block may have.
+    #[error(
+        "`{kernel}` declares {bytes} bytes of static shared memory, and CUDA lets a block have {limit}: take what goes beyond \
+         as dynamic shared memory"
+    )]
+    SharedMemory {
+        /// The kernel.
+        kernel: &'static str,
+        /// What it declares.
+        bytes: u64,
+        /// What there is.
+        limit: u64,
+    },
+    /// The system gives no stack for a thread of a block.
+    #[error(
+        "the simulation needs a stack for each thread of a block, and the system gives none: {reason}; try `--threads 1`"
+    )]
+    NoStack {
+        /// What the system says.
+        reason: String,
+    },
     /// The system gives no addresses for a buffer, or for what the sanitizer keeps of one.
     #[error(
         "the simulation needs {bytes} bytes for one buffer, and the system gives none: {reason}; choose a smaller size"
@@ -355,7 +404,8 @@ impl SimulationError {
     pub fn kind(&self) -> &'static str {
         match self {
             Self::Plan(_) => "plan",
-            Self::TooLarge { .. } | Self::Exhausted { .. } | Self::Refused { .. } => "memory",
+            Self::SharedMemory { .. } => "shared memory",
+            Self::TooLarge { .. } | Self::Exhausted { .. } | Self::NoStack { .. } | Self::Refused { .. } => "memory",
         }
     }
 }
@@ -397,6 +447,7 @@ fn run(
     progress: &dyn Fn(u64, u64),
 ) -> Result<(Outcome, bool), SimulationError> {
     let words = crate::arguments::words(&kernel, &plan, Memory::base)?;
+    let shared_bytes = u64::from(shared::static_bytes(&kernel)?) + u64::from(plan.launch.shared_bytes);
     let choose = if options.from_the_front { Blocks::first } else { Blocks::choose };
     let blocks = choose(plan.launch.block_count(), options.max_blocks);
     let needed = memory_needed(&kernel, &plan, options);
@@ -406,6 +457,7 @@ fn run(
     }
     let reserve = available.map_or(0, |available| available / RESERVE);
     let workers = options.threads.max(1).min(usize::try_from(blocks.count()).unwrap_or(usize::MAX));
+    let (_room, workers) = Room::set_aside(workers, plan.launch.block_threads() as usize);
     let limits = options.limits.of_plan(&plan);
     let job = Arc::new(Job {
         kernel,
@@ -424,6 +476,7 @@ fn run(
         done: AtomicU64::new(0),
         faulty: AtomicU64::new(u64::MAX),
         exhausted: AtomicBool::new(false),
+        no_stack: OnceLock::new(),
         turns: Turns::default(),
         pulse: (0..workers).map(|_| Arc::default()).collect(),
     });
@@ -453,16 +506,8 @@ fn run(
                 if let Some(finding) = watch.look(&job) {
                     let (sites, sampled, findings) = (Vec::new(), Vec::new(), vec![finding]);
                     let (regions, transactions) = (BTreeMap::new(), BTreeMap::new());
-                    let outcome = Outcome {
-                        sites,
-                        sampled,
-                        regions,
-                        transactions,
-                        findings,
-                        blocks,
-                        shared_bytes: 0,
-                        memory: None,
-                    };
+                    let outcome =
+                        Outcome { sites, sampled, regions, transactions, findings, blocks, shared_bytes, memory: None };
                     return Ok((outcome, false));
                 }
             }
@@ -470,14 +515,17 @@ fn run(
     }
     assert_eq!(parts.len(), workers, "a worker of the simulator panicked");
     if job.exhausted.load(Relaxed) {
-        return Err(SimulationError::Exhausted { reserve });
+        return Err(match job.no_stack.get() {
+            Some(reason) => SimulationError::NoStack { reason: reason.to_string() },
+            None => SimulationError::Exhausted { reserve },
+        });
     }
     let claimed_twice = || {
         let claims: u64 = parts.iter().map(|part| part.claims).sum();
         claims != job.shadows.iter().flatten().map(Shadow::touched).sum::<u64>()
     };
     let suspicious = job.suspicious.load(Relaxed) || workers > 1 && look == Look::First && claimed_twice();
-    Ok((gather(job, parts), suspicious))
+    Ok((gather(job, parts, shared_bytes), suspicious))
 }
 
 /// What one worker counted, and what it found in which turn.
@@ -485,7 +533,6 @@ struct Part {
     counts: Vec<(host::Site, Region, Cost)>,
     sampler: Option<Sampler>,
     findings: Option<(u64, Vec<Finding>)>,
-    shared_bytes: u64,
     claims: u64,
 }
 
@@ -515,12 +562,11 @@ fn work(job: &Arc<Job>, worker: usize) -> Part {
     let findings = runner.context().finish(findings);
     let counts = runner.context().costs.take();
     let sampler = runner.context().sampler.take();
-    let (shared_bytes, claims) = (runner.context().shared_bytes(), runner.context().claims());
-    Part { counts, sampler, findings, shared_bytes, claims }
+    let claims = runner.context().claims();
+    Part { counts, sampler, findings, claims }
 }
 
-fn gather(job: Arc<Job>, parts: Vec<Part>) -> Outcome {
-    let shared_bytes = parts.iter().map(|part| part.shared_bytes).max().unwrap_or(0);
+fn gather(job: Arc<Job>, parts: Vec<Part>, shared_bytes: u64) -> Outcome {
     let first = parts.iter().filter_map(|part| part.findings.as_ref()).min_by_key(|(turn, _)| *turn);
     let findings = first.map(|(_, findings)| findings.clone()).unwrap_or_default();
     let mut sites = BTreeMap::<_, Site>::new();

@@ -312,6 +312,12 @@ impl Requests {
         lanes
     }
 
+    /// The access and path of the request at `place`, and the lanes that have passed it.
+    pub(super) fn passed(&self, place: usize) -> (Site, u64, u32) {
+        let Open { site, path, mask, .. } = self.list.requests[place];
+        (site, path, mask)
+    }
+
     /// The lanes that take part in the request at `place`.
     pub(super) fn lanes(&self, place: usize) -> u32 {
         self.list.requests[place].mask

@@ -1,20 +1,22 @@
-//! A block's shared memory.
+//! A block's shared memory: its kernel's static arrays in the order in which they are declared, and the dynamic one.
 //!
-//! An address is an array and an offset in it, so that an index past the end of an array cannot land in the next unseen.
+//! An address is an array and an offset in it, so that an index past the end of an array cannot land in the next unseen. A
+//! pointer may lead before the array's begin; the offset is then below zero.
 
+use super::SimulationError;
 use super::memory::Element;
-use gpu::device::host;
+use gpu::device::host::{self, Kernel};
 use gpu::suite::POISON;
 use std::cell::UnsafeCell;
 
 /// Static shared memory a block may declare.
-const STATIC_LIMIT: u32 = 48 << 10;
+const STATIC_LIMIT: u64 = 48 << 10;
 
 /// Where dynamic shared memory begins: past every static array.
 const DYNAMIC: u32 = 64 << 10;
 
 /// Bits of an address that hold the offset; the rest holds the array's number.
-pub(super) const OFFSET_BITS: u32 = 20;
+const OFFSET_BITS: u32 = 20;
 
 /// A static array, or the dynamic one.
 struct Array {
@@ -31,15 +33,32 @@ pub(super) struct SharedMemory {
     static_bytes: u32,
 }
 
+/// Bytes of the static arrays that a kernel declares, each of which begins at a multiple of 16.
+pub(super) fn static_bytes(kernel: &Kernel) -> Result<u32, SimulationError> {
+    let end = |end: u64, (_, bytes): &(&str, u64)| end.next_multiple_of(16).saturating_add(*bytes);
+    let bytes = kernel.shared.iter().fold(0, end);
+    match u32::try_from(bytes) {
+        Ok(bytes) if u64::from(bytes) <= STATIC_LIMIT => Ok(bytes),
+        _ => Err(SimulationError::SharedMemory { kernel: kernel.name, bytes, limit: STATIC_LIMIT }),
+    }
+}
+
 impl SharedMemory {
-    pub(super) fn new(dynamic_bytes: u32) -> Self {
-        let dynamic = Array { name: "dynamic shared memory", offset: DYNAMIC, bytes: dynamic_bytes };
-        let bytes = if dynamic_bytes > 0 { DYNAMIC + dynamic_bytes } else { STATIC_LIMIT };
+    /// That of `kernel`, whose static arrays fit.
+    pub(super) fn new(kernel: &Kernel, dynamic_bytes: u32) -> Self {
+        let mut arrays = vec![Array { name: "dynamic shared memory", offset: DYNAMIC, bytes: dynamic_bytes }];
+        let mut static_bytes = 0;
+        for &(name, bytes) in kernel.shared {
+            let (offset, bytes) = (u32::next_multiple_of(static_bytes, 16), bytes as u32);
+            arrays.push(Array { name, offset, bytes });
+            static_bytes = offset + bytes;
+        }
+        let bytes = if dynamic_bytes > 0 { DYNAMIC + dynamic_bytes } else { static_bytes };
         let cells = (0..bytes.div_ceil(16)).map(|_| UnsafeCell::new(BLANK)).collect();
-        Self { cells, arrays: vec![dynamic], static_bytes: 0 }
+        Self { cells, arrays, static_bytes }
     }
 
-    /// Forgets everything a block wrote; arrays stay where they are.
+    /// Forgets everything a block wrote.
     pub(super) fn reset(&mut self) {
         let [used, dynamic] = [self.static_bytes, DYNAMIC].map(|bytes| bytes.div_ceil(16) as usize);
         let dynamic = dynamic.min(self.cells.len());
@@ -47,62 +66,52 @@ impl SharedMemory {
         self.cells[dynamic..].iter_mut().for_each(|cell| *cell.get_mut() = BLANK);
     }
 
-    /// Bytes of the arrays that a block has used, and of the dynamic one.
-    pub(super) fn used(&self) -> u64 {
-        u64::from(self.static_bytes + self.arrays[0].bytes)
-    }
-
     /// The address of the dynamic array.
     pub(super) fn dynamic(&self) -> u32 {
         0
     }
 
-    /// The address of the static array `name`, placed at the first call.
+    /// The address of the static array `name`.
     #[inline(always)]
-    pub(super) fn array(&mut self, name: &'static str, bytes: usize) -> Result<u32, String> {
-        match self.arrays.iter().position(|array| std::ptr::eq(array.name, name)) {
-            Some(number) => Ok(Self::address(number)),
-            None => self.place_array(name, bytes),
-        }
-    }
-
-    fn address(number: usize) -> u32 {
+    pub(super) fn array(&self, name: &'static str) -> u32 {
+        let is = |array: &Array| std::ptr::eq(array.name, name);
+        let number = self.arrays.iter().position(is).unwrap_or_else(|| self.number(name));
         (number as u32) << OFFSET_BITS
     }
 
-    /// The same if nobody has called it by this very name, which may stand in the program twice.
+    /// The number of the array `name`, which may stand in the program twice.
     #[cold]
-    fn place_array(&mut self, name: &'static str, bytes: usize) -> Result<u32, String> {
-        if let Some(number) = self.arrays.iter().position(|array| array.name == name) {
-            return Ok(Self::address(number));
-        }
-        let offset = self.static_bytes.next_multiple_of(16);
-        let end =
-            u32::try_from(bytes).ok().and_then(|bytes| offset.checked_add(bytes)).filter(|end| *end <= STATIC_LIMIT);
-        let Some(end) = end else {
-            return Err(format!(
-                "the array `{name}` of {bytes} bytes takes the block past the {STATIC_LIMIT} bytes of static shared memory"
-            ));
-        };
-        self.arrays.push(Array { name, offset, bytes: end - offset });
-        self.static_bytes = end;
-        Ok(Self::address(self.arrays.len() - 1))
+    fn number(&self, name: &str) -> usize {
+        let number = self.arrays.iter().position(|array| array.name == name);
+        number.expect("`#[kernel]` declares every array that `shared!` names")
     }
 
     /// The array that an address names, and the offset in it.
     #[inline(always)]
-    fn named(&self, address: u64) -> (&Array, u64) {
-        (&self.arrays[(address >> OFFSET_BITS) as usize], address & ((1 << OFFSET_BITS) - 1))
+    fn named(&self, address: u64) -> (&Array, i64) {
+        let number = (address as u32).wrapping_add(1 << (OFFSET_BITS - 1)) >> OFFSET_BITS;
+        let offset = (address as u32).wrapping_sub(number << OFFSET_BITS).cast_signed();
+        (&self.arrays[number as usize], offset.into())
+    }
+
+    /// The address `bytes` bytes behind `base`, in the same array: no offset is far enough from it to lie in another one.
+    pub(super) fn advance(base: u32, bytes: i64) -> u32 {
+        const FARTHEST: i64 = (1 << (OFFSET_BITS - 1)) - 1;
+        let begin = base.wrapping_add(1 << (OFFSET_BITS - 1)) >> OFFSET_BITS << OFFSET_BITS;
+        let offset = i64::from(base.wrapping_sub(begin).cast_signed());
+        begin.wrapping_add((offset.saturating_add(bytes).clamp(-FARTHEST, FARTHEST) as i32).cast_unsigned())
     }
 
     /// The place in the block's memory of element `index` of `width` bytes from `base` on, or none if it lies outside the array.
     #[inline(always)]
     pub(super) fn resolve(&self, base: u64, index: u64, width: u64) -> Option<Element> {
         let (array, start) = self.named(base);
-        // The index of shared memory has 32 bits: nothing overflows.
-        let offset = start + index * width;
-        let place = u64::from(array.offset) + offset;
-        (offset + width <= array.bytes.into()).then(|| Element { address: place, cell: self.cell(place) })
+        let offset = (start + signed(index) * width.cast_signed()).cast_unsigned();
+        let inside = offset.checked_add(width).is_some_and(|end| end <= array.bytes.into());
+        inside.then(|| {
+            let place = u64::from(array.offset) + offset;
+            Element { address: place, cell: self.cell(place) }
+        })
     }
 
     /// What an access that `resolve` refuses missed.
@@ -112,8 +121,7 @@ impl SharedMemory {
         if *bytes == 0 {
             return "dynamic shared memory, of which the launch gives the block none".into();
         }
-        // An index has 32 bits, and one below zero has wrapped.
-        let start = start.cast_signed() + i64::from(index as u32 as i32) * width.cast_signed();
+        let start = start + signed(index) * width.cast_signed();
         format!("{width} bytes at byte {start} of `{name}`, which has {bytes}")
     }
 
@@ -131,16 +139,24 @@ impl SharedMemory {
     /// Has `expected`, an access of `width` bytes by an aligned pointer into an array, find the array at hand.
     pub(super) fn lay_at_hand(&self, expected: &mut host::Expected, width: u64) {
         let (array, start) = self.named(expected.base());
-        let elements = self.cell(u64::from(array.offset) + start);
+        // Indices below zero are not at hand.
+        let Ok(before) = u64::try_from(start) else { return };
+        let elements = self.cell(u64::from(array.offset) + before);
         // SAFETY: the array lies in the memory, which stays where it is, and only the running lane accesses it.
-        unsafe { expected.lay_at_hand(0, u64::from(array.bytes).saturating_sub(start) / width, elements) };
+        unsafe { expected.lay_at_hand(0, u64::from(array.bytes).saturating_sub(before) / width, elements) };
     }
 
     /// Where the first element that a pointer leads to stands.
     pub(super) fn place(&self, base: u64) -> u64 {
         let (array, start) = self.named(base);
-        u64::from(array.offset) + start
+        u64::from(array.offset).wrapping_add_signed(start)
     }
+}
+
+/// An index, which has 32 bits: one below zero has wrapped, as in the GPU's own arithmetic.
+#[inline(always)]
+fn signed(index: u64) -> i64 {
+    (index as u32).cast_signed().into()
 }
 
 /// Shared memory that nobody wrote.

@@ -150,11 +150,11 @@ impl Trace {
         let (addresses, mask, width) = (&request.addresses(), request.mask, site.width());
         let wavefronts = match what {
             What::Constant => banks::distinct(addresses, mask),
-            _ => banks::wavefronts(addresses, mask, width),
+            _ => banks::wavefronts(addresses, mask, width, site.operation()),
         };
         let (mut lines, mut missing, mut tags) = (Lines::new(), 0, 0);
         if site.space() == Space::Global {
-            (lines, missing, tags) = passes(addresses, mask, width);
+            (lines, missing, tags) = passes(addresses, mask, width, site.operation());
         }
         self.touched[warp_number] += 1 + lines.len() as u32;
         self.push(warp as u16, what, site.at(), [wavefronts, missing, tags], &lines);
@@ -200,7 +200,7 @@ impl Row {
 }
 
 /// The lines of a request to global memory, its wavefronts if they come four at a time, and its passes through the tags.
-fn passes(addresses: &[u64; 32], mask: u32, width: u64) -> (Lines, u64, u64) {
+fn passes(addresses: &[u64; 32], mask: u32, width: u64, operation: Operation) -> (Lines, u64, u64) {
     let mut lines = Lines::new();
     let mut lanes = [0u32; 32];
     let mut rest = mask;
@@ -229,7 +229,7 @@ fn passes(addresses: &[u64; 32], mask: u32, width: u64) -> (Lines, u64, u64) {
         load[bank] += 1;
     }
     let tags = load.into_iter().max().unwrap_or(0);
-    let wavefronts = passes[..tags].iter().map(|mask| banks::wavefronts(addresses, *mask, width)).sum();
+    let wavefronts = passes[..tags].iter().map(|mask| banks::wavefronts(addresses, *mask, width, operation)).sum();
     (lines, wavefronts, tags as u64)
 }
 
@@ -258,7 +258,9 @@ mod tests {
     #[test]
     fn four_lines_in_a_row_pass_the_tags_once_where_they_begin_at_a_multiple_of_four() {
         let passes = |begin: u64| -> u64 {
-            let load = |first: u64| passes(&std::array::from_fn(|lane| 128 * first + 16 * lane as u64), u32::MAX, 16).2;
+            let load = |first: u64| {
+                passes(&std::array::from_fn(|lane| 128 * first + 16 * lane as u64), u32::MAX, 16, Operation::Load).2
+            };
             (0..512).map(|number| load(4 * number + begin)).sum()
         };
         assert_eq!([0, 2].map(passes), [512, 662]);

@@ -145,7 +145,7 @@ pub unsafe fn divergent_in_branch(src: Global<f32>, dst: GlobalMut<f32>) {
     if i < 16 {
         sync_threads(); // A: sync_threads
     }
-    dst.store(i, src.load(i));
+    dst.store(i, src.load(i)); // B: load
 }
 
 #[kernel]
@@ -157,24 +157,32 @@ pub unsafe fn divergent_in_branch_twin(src: Global<f32>, dst: GlobalMut<f32>) {
     dst.store(i, src.load(i));
 }
 
+#[device]
+fn everybody() {
+    sync_threads();
+}
+
 #[kernel]
-pub unsafe fn divergent_after_return(src: Global<f32>, dst: GlobalMut<f32>, n: usize) {
+pub unsafe fn divergent_in_calls(src: Global<f32>, dst: GlobalMut<f32>) {
     let i = thread::index_x();
-    if i >= n {
-        return;
+    if i % 2 == 0 {
+        everybody(); // A: everybody
+    } else {
+        everybody(); // B: everybody
     }
-    sync_threads(); // A: sync_threads
     dst.store(i, src.load(i));
 }
 
 #[kernel]
-pub unsafe fn divergent_after_return_twin(src: Global<f32>, dst: GlobalMut<f32>, n: usize) {
+pub unsafe fn divergent_in_calls_twin(src: Global<f32>, dst: GlobalMut<f32>) {
     let i = thread::index_x();
-    sync_threads();
-    if i >= n {
-        return;
+    if i % 2 == 0 {
+        dst.store(i, src.load(i));
     }
-    dst.store(i, src.load(i));
+    everybody();
+    if i % 2 == 1 {
+        dst.store(i, src.load(i));
+    }
 }
 
 #[kernel]
@@ -204,7 +212,7 @@ pub unsafe fn divergent_in_loop(src: Global<f32>, dst: GlobalMut<f32>) {
     for _ in steps(0..i / 32 + 1, 1) {
         sync_threads(); // A: sync_threads
     }
-    dst.store(i as usize, src.load(i as usize));
+    dst.store(i as usize, src.load(i as usize)); // B: load
 }
 
 #[kernel]
@@ -275,16 +283,16 @@ host_only! {
             kernel: divergent_in_branch::KERNEL,
             twin: divergent_in_branch_twin::KERNEL,
             plan: || threads(1, 32, |i| i as f32),
-            report: "divergent barrier: a thread waits at this barrier, which thread (16, 0, 0) ended without reaching, \
-                     at {A} and {kernel} (thread (0, 0, 0), block (0, 0, 0))",
+            report: "divergent barrier: a thread waits at this barrier, which thread (16, 0, 0) passed by on its way to an \
+                     access that both make, at {A} and {B} (thread (0, 0, 0), block (0, 0, 0))",
         },
         Bug {
             class: Class::DivergentBarrier,
-            kernel: divergent_after_return::KERNEL,
-            twin: divergent_after_return_twin::KERNEL,
-            plan: || Ok(src(1, 64, 40)?.buffer(Buffer::output("dst", 40, |i| i as f32)?).scalar("n", 40u64)),
-            report: "divergent barrier: a thread waits at this barrier, which thread (40, 0, 0) ended without reaching, \
-                     at {A} and {kernel} (thread (0, 0, 0), block (0, 0, 0))",
+            kernel: divergent_in_calls::KERNEL,
+            twin: divergent_in_calls_twin::KERNEL,
+            plan: || threads(1, 64, |i| i as f32),
+            report: "divergent barrier: a thread waits at the barrier of this call while thread (1, 0, 0) waits at that of \
+                     another, at {A} and {B} (thread (0, 0, 0), block (0, 0, 0))",
         },
         Bug {
             class: Class::DivergentBarrier,
@@ -299,8 +307,8 @@ host_only! {
             kernel: divergent_in_loop::KERNEL,
             twin: divergent_in_loop_twin::KERNEL,
             plan: || threads(1, 64, |i| i as f32),
-            report: "divergent barrier: a thread waits at this barrier, which thread (0, 0, 0) ended without reaching, \
-                     at {A} and {kernel} (thread (32, 0, 0), block (0, 0, 0))",
+            report: "divergent barrier: a thread waits at this barrier, which thread (0, 0, 0) passed by on its way to an \
+                     access that both make, at {A} and {B} (thread (32, 0, 0), block (0, 0, 0))",
         },
     ];
 }
