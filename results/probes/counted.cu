@@ -507,6 +507,35 @@ static void lost_to_stores(char* zeros, int sms) {
     run(rows<true, 4>, "copy four floats a round");
 }
 
+// ---- Atomics in shared memory: the lanes of a warp add to one word, to two, to a few, or to one each; integers and floats, and what
+// stood there is used or not. An integer sum that nobody uses the compiler may put together before it leaves the warp.
+
+template <typename T, bool used>
+__global__ void shared_atomics(unsigned words, unsigned apart, T* to) {
+    __shared__ T bins[1024];
+    for (unsigned i = threadIdx.x; i < 1024; i += 32) bins[i] = 0;
+    __syncwarp();
+    T old = atomicAdd(&bins[threadIdx.x % words * apart], T(threadIdx.x));
+    __syncwarp();
+    to[threadIdx.x] = bins[threadIdx.x] + (used ? old : T(0));
+}
+
+static void add_in_shared_memory(char* zeros) {
+    auto run = [&](auto kernel, auto* to, const char* what) {
+        const unsigned bins[][2] = {{1, 1}, {2, 1}, {2, 32}, {4, 1}, {8, 1}, {32, 1}, {32, 2}, {32, 32}};
+        for (auto& [words, apart] : bins) {
+            printf("shared atomics: %s, %u words %u apart:\n", what, words, apart);
+            kernel<<<1, 32>>>(words, apart, to);
+            CHECK(cudaDeviceSynchronize());
+        }
+    };
+    run(shared_atomics<unsigned, false>, reinterpret_cast<unsigned*>(zeros), "integers, not used");
+    run(shared_atomics<unsigned, true>, reinterpret_cast<unsigned*>(zeros), "integers, used");
+    run(shared_atomics<float, false>, reinterpret_cast<float*>(zeros), "floats, not used");
+    run(shared_atomics<float, true>, reinterpret_cast<float*>(zeros), "floats, used");
+    run(shared_atomics<unsigned long long, true>, reinterpret_cast<unsigned long long*>(zeros), "64-bit integers, used");
+}
+
 int main() {
     cudaDeviceProp properties;
     CHECK(cudaGetDeviceProperties(&properties, 0));
@@ -526,5 +555,6 @@ int main() {
     stored_again(zeros, properties.multiProcessorCount);
     lost_to_stores(zeros, properties.multiProcessorCount);
     back_in_step(zeros, bytes, properties.multiProcessorCount);
+    add_in_shared_memory(zeros);
     CHECK(cudaDeviceSynchronize());
 }

@@ -3,8 +3,9 @@
 
 use busload::sim::{Limits, Options};
 use busload_tests::{checked, on_threads, root, simulate};
+use corpus::patterns::{Pattern, patterns};
 use corpus::{Bug, Class, bugs};
-use gpu::suite::{Kernel, Plan};
+use gpu::suite::{Kernel, Operation, Plan};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -122,4 +123,27 @@ fn the_table_of_who_catches_what_is_that_of_the_recorded_runs() {
     }
     let table = who_catches_what(&recorded);
     assert!(read("results/README.md").contains(&table), "results/README.md lacks this table:\n{table}");
+}
+
+/// What Nsight Compute counted of accesses to shared memory by any lanes, and what the simulator counts of the same kernels.
+#[test]
+fn patterns_take_as_many_wavefronts_as_were_counted_on_an_h100() {
+    let path = root().join("results/nvidia-h100/patterns.tsv");
+    let recorded = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    // Lanes store to the same element: what else would be looked for there is not the matter here.
+    let options = Options { sanitize: false, ..options(2) };
+    let mut counted = String::new();
+    for Pattern { name, kernel, plan } in patterns().expect("small plans") {
+        let outcome = simulate(kernel, &Arc::new(plan), &options);
+        assert_eq!(outcome.findings, [], "{name}");
+        let of = |operation| {
+            let sites = outcome.sites.iter().filter(|site| site.operation == operation);
+            sites.map(|site| site.counts.wavefronts).sum::<u64>()
+        };
+        counted += &format!("{name}\t{}\t{}\n", of(Operation::Load), of(Operation::Store));
+    }
+    let differ: Vec<_> =
+        recorded.lines().zip(counted.lines()).filter(|(recorded, counted)| recorded != counted).collect();
+    assert!(differ.is_empty(), "recorded, and counted: {differ:#?}");
+    assert_eq!((recorded.lines().count(), counted.lines().count()), (45 * 4 + 7 * 8 + 6 * 4, 45 * 4 + 7 * 8 + 6 * 4));
 }

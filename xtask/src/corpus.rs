@@ -1,16 +1,21 @@
-//! Takes the planted bugs of `tests/corpus` to a GPU: their PTX, a line for each launch, and what runs them there.
+//! Takes the planted bugs of `tests/corpus` to a GPU, and the patterns that are counted there: their PTX, a line for each launch,
+//! and what runs them there.
 
 use crate::build;
 use anyhow::{Context, Result};
+use corpus::patterns::{Pattern, patterns};
 use corpus::{Bug, bugs};
 use gpu::device::host::{Kernel, ParameterKind};
 use gpu::suite::{Before, Buffer, Plan};
 use std::fmt::Write;
 use std::path::Path;
 
-/// The program that launches one kernel, and the script that does so under each tool.
-const FILES: [(&str, &str); 2] =
-    [("launch.cpp", include_str!("../../tests/corpus/launch.cpp")), ("run", include_str!("../../tests/corpus/run"))];
+/// The program that launches kernels, the script that does so under each tool, and the one that has them counted.
+const FILES: [(&str, &str); 3] = [
+    ("launch.cpp", include_str!("../../tests/corpus/launch.cpp")),
+    ("run", include_str!("../../tests/corpus/run")),
+    ("count", include_str!("../../tests/corpus/count")),
+];
 
 /// Writes the folder.
 pub(crate) fn write(folder: &Path) -> Result<bool> {
@@ -24,10 +29,18 @@ pub(crate) fn write(folder: &Path) -> Result<bool> {
         }
     }
     build::write(&folder.join("launches.tsv"), &launches)?;
+    let mut counted = String::new();
+    for Pattern { name, kernel, plan } in patterns()? {
+        writeln!(counted, "{name}\t{} {}", kernel.name, launch(&kernel, &plan)?)?;
+    }
+    build::write(&folder.join("patterns.tsv"), &counted)?;
     for (name, text) in FILES {
         build::write(&folder.join(name), text)?;
     }
-    println!("{}: on a machine with a GPU and CUDA, `bash {0}/run` prints who catches what", folder.display());
+    let folder = folder.display();
+    println!(
+        "{folder}: on a machine with a GPU and CUDA, `bash {folder}/run` prints who catches what, `bash {folder}/count` wavefronts"
+    );
     Ok(true)
 }
 

@@ -12,6 +12,7 @@ pub mod alignment;
 pub mod barriers;
 pub mod bounds;
 pub mod endless;
+pub mod patterns;
 pub mod races;
 pub mod shuffles;
 pub mod uninitialized;
