@@ -350,7 +350,9 @@ impl Context {
             });
         } else {
             self.running.limit = 0;
-            lanes.for_each(|lane| lane.state = State::Ready);
+            // Those that have ended stay so.
+            let waiting = lanes.filter(|lane| matches!(lane.state, State::Block(_)));
+            waiting.for_each(|lane| lane.state = State::Ready);
         }
         self.requests.go_on(self.phase);
         self.warp = threads;
