@@ -7,6 +7,7 @@ use crate::compare;
 use crate::cuda::Gpu;
 use crate::doctor;
 use crate::explain::{self, Explanation};
+use crate::input;
 use crate::model::{self, Chip, Effort, Measured};
 use crate::profile;
 use crate::ptx::Ptx;
@@ -514,7 +515,7 @@ fn chosen_machine(matches: &ArgMatches) -> On {
 
 fn load_ptx(matches: &ArgMatches) -> Result<Ptx, Usage> {
     let Some(file) = matches.get_one::<String>("ptx") else { return Ok(Ptx::embedded()) };
-    let text = std::fs::read_to_string(file).with_context(|| format!("--ptx {file}"))?;
+    let text = input::text(file, input::SOURCE).context("--ptx")?;
     Ok(Ptx::new(text))
 }
 

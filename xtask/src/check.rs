@@ -2,6 +2,7 @@
 
 use crate::build;
 use anyhow::{Context, Result, ensure};
+use busload::input;
 use busload::ptx::Ptx;
 use std::process::Command;
 
@@ -48,6 +49,6 @@ pub(crate) fn ci() -> Result<bool> {
 }
 
 fn is_fresh() -> Result<bool> {
-    let committed = std::fs::read_to_string(build::COMMITTED).with_context(|| build::COMMITTED.to_owned())?;
+    let committed = input::text(build::COMMITTED, input::SOURCE)?;
     Ok(Ptx::new(committed).header("source-hash") == Some(build::source_hash()?.as_str()))
 }

@@ -15,6 +15,7 @@ use build::{Backend, Target};
 use busload::cli::{self, Usage};
 use busload::cuda::Gpu;
 use busload::doctor::Finding;
+use busload::input;
 use busload::ptx::Ptx;
 use clap::builder::PossibleValuesParser;
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
@@ -165,7 +166,7 @@ fn bench_results(folder: &Path) -> Result<Vec<PathBuf>> {
         if path.extension().is_none_or(|extension| extension != "json") {
             continue;
         }
-        let text = std::fs::read_to_string(&path).with_context(|| path.display().to_string())?;
+        let text = input::text(&path, input::RESULTS)?;
         let object: serde_json::Value =
             serde_json::from_str(&text).with_context(|| format!("{}: no JSON", path.display()))?;
         if object["command"] == "bench" && object["ptx"]["source_hash"].is_string() {
@@ -235,7 +236,7 @@ fn ptx(matches: &ArgMatches) -> Result<bool> {
         return Ok(true);
     }
     if matches.get_flag("check") {
-        let committed = std::fs::read_to_string(build::COMMITTED).with_context(|| build::COMMITTED.to_owned())?;
+        let committed = input::text(build::COMMITTED, input::SOURCE)?;
         if committed != ptx {
             eprintln!("error: {} is not what the sources build: run `cargo xtask ptx` and commit it", build::COMMITTED);
             return Ok(false);
