@@ -90,10 +90,8 @@ pub fn bytes(file: impl AsRef<Path>, most: u64) -> Result<Vec<u8>, InputError> {
 /// As [`bytes`], and if it is no UTF-8.
 pub fn text(file: impl AsRef<Path>, most: u64) -> Result<String, InputError> {
     let bytes = bytes(&file, most)?;
-    String::from_utf8(bytes).map_err(|error| InputError::NoText {
-        file: file.as_ref().to_owned(),
-        at: error.utf8_error().valid_up_to(),
-    })
+    String::from_utf8(bytes)
+        .map_err(|error| InputError::NoText { file: file.as_ref().to_owned(), at: error.utf8_error().valid_up_to() })
 }
 
 /// What it is, if it is no file.
@@ -128,7 +126,10 @@ mod tests {
         std::fs::write(&file, "four").expect("a file");
         assert_eq!(text(&file, 4).expect("as many as it may have"), "four");
         let error = text(&file, 3).expect_err("one too many").to_string();
-        assert_eq!(error, format!("{} has more than 3 bytes, the most that such a file may have: name another", file.display()));
+        assert_eq!(
+            error,
+            format!("{} has more than 3 bytes, the most that such a file may have: name another", file.display())
+        );
         std::fs::write(&file, b"ab\xFF").expect("a file");
         assert!(text(&file, 3).expect_err("no text").to_string().ends_with("is no text: byte 2 is not UTF-8"));
         assert_eq!(bytes(&file, 3).expect("bytes"), b"ab\xFF");

@@ -5,6 +5,7 @@ use anyhow::{Context, Result, ensure};
 use busload::cli::Usage;
 use busload::input;
 use busload::ptx::Ptx;
+use busload::report;
 use gpu::kernels::FAMILIES;
 use sha2::{Digest, Sha256};
 use std::fmt::Write;
@@ -167,7 +168,7 @@ pub(crate) fn cached(target: &Target, hash: &str) -> Result<PathBuf> {
     let file = PathBuf::from(format!("target/ptx/bench_{}_{}.ptx", target.backend_name(), target.arch));
     let known = input::text(&file, input::SOURCE).is_ok_and(|text| Ptx::new(text).header("source-hash") == Some(hash));
     if !known {
-        eprintln!("Building the kernels' PTX with the back end {}…", target.backend_name());
+        report::say(&format!("Building the kernels' PTX with the back end {}…", target.backend_name()));
         let ptx = build(target)?;
         let problems = problems(&Ptx::new(&*ptx));
         ensure!(problems.is_empty(), "{}", problems.join("\n"));

@@ -2,6 +2,7 @@
 
 use crate::build;
 use anyhow::{Context, Result};
+use busload::report;
 use corpus::{Bug, bugs};
 use gpu::device::host::{Kernel, ParameterKind};
 use gpu::suite::{Before, Buffer, Plan};
@@ -27,7 +28,10 @@ pub(crate) fn write(folder: &Path) -> Result<bool> {
     for (name, text) in FILES {
         build::write(&folder.join(name), text)?;
     }
-    println!("{}: on a machine with a GPU and CUDA, `bash {0}/run` prints who catches what", folder.display());
+    let folder = folder.display();
+    report::print(&format!(
+        "{folder}: on a machine with a GPU and CUDA, `bash {folder}/run` prints who catches what\n"
+    ))?;
     Ok(true)
 }
 

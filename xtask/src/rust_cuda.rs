@@ -4,6 +4,7 @@ use crate::build::output;
 use anyhow::{Context, Result, ensure};
 use busload::cli::Usage;
 use busload::input;
+use busload::report;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -190,7 +191,7 @@ impl Drop for Lock {
         if input::bytes(&self.file, input::SOURCE).is_ok_and(|now| now != self.text)
             && let Err(error) = std::fs::write(&self.file, &self.text)
         {
-            eprintln!("warning: {} could not be put back: {error}", self.file.display());
+            report::say(&format!("warning: {} could not be put back: {error}", self.file.display()));
         }
     }
 }

@@ -3,16 +3,35 @@
 use anyhow::{Context, Result};
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+use std::time::Instant;
 
 /// Where a report goes.
 pub enum Target {
     /// To a file, which is replaced in one step: a reader never sees half of it.
-    File(PathBuf),
+    File {
+        /// The file.
+        path: PathBuf,
+        /// How it goes with reports that are not finished.
+        drafts: Mutex<Drafts>,
+    },
     /// To a device or a pipe.
     Stream(PathBuf),
     /// To standard output.
     StandardOutput,
 }
+
+/// Reports that are not finished, each in the place of the one before.
+#[derive(Default)]
+pub struct Drafts {
+    /// Before that time none is written: a report is written whole, so the longer it is, the less often.
+    next: Option<Instant>,
+    /// Whether the last one could not be written.
+    failed: bool,
+}
+
+/// How much longer than it took to write a report it takes until the next one is written.
+const PAUSE: u32 = 9;
 
 impl Target {
     /// The target that an option names; `-` is standard output.
@@ -34,7 +53,7 @@ impl Target {
         // A link keeps leading where it leads.
         let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
         temporary(&path).with_context(|| format!("{option} {target}: no file can be written there"))?;
-        Ok(Self::File(path))
+        Ok(Self::File { path, drafts: Mutex::default() })
     }
 
     /// Whether it is standard output, which then holds nothing else.
@@ -48,18 +67,26 @@ impl Target {
     /// If it cannot be written.
     pub fn write(&self, text: &str) -> Result<()> {
         match self {
-            Self::File(path) => replace(path, text).with_context(|| path.display().to_string()),
+            Self::File { path, .. } => replace(path, text).with_context(|| path.display().to_string()),
             Self::Stream(path) => std::fs::write(path, text).with_context(|| path.display().to_string()),
             Self::StandardOutput => super::print(text),
         }
     }
 
-    /// Writes a report that is not finished yet, where it can be replaced later.
-    ///
-    /// # Errors
-    /// If it cannot be written.
-    pub fn update(&self, text: &str) -> Result<()> {
-        if let Self::File(_) = self { self.write(text) } else { Ok(()) }
+    /// Writes a report that is not finished yet, where it can be replaced later, unless that would take more than a tenth of
+    /// the time. What cannot be written is said, and the next one tried.
+    pub fn update(&self, text: impl FnOnce() -> Result<String>) {
+        let Self::File { drafts, .. } = self else { return };
+        let mut drafts = drafts.lock().unwrap_or_else(PoisonError::into_inner);
+        let begun = Instant::now();
+        if drafts.next.is_some_and(|next| begun < next) {
+            return;
+        }
+        let written = text().and_then(|text| self.write(&text));
+        if let (Err(error), false) = (&written, drafts.failed) {
+            super::say(&format!("warning: {error:#}; what comes is tried to be written again"));
+        }
+        *drafts = Drafts { next: Some(Instant::now() + PAUSE * begun.elapsed()), failed: written.is_err() };
     }
 }
 
@@ -81,4 +108,45 @@ fn temporary(path: &Path) -> std::io::Result<tempfile::NamedTempFile> {
         builder.permissions(std::fs::Permissions::from_mode(0o644));
     }
     builder.tempfile_in(folder)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    #[test]
+    fn writing_what_is_not_finished_takes_a_tenth_of_the_time_and_loses_little() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = folder.path().join("report.json");
+        let target = Target::open("--json", file.to_str().expect("text")).expect("a file");
+        let (begun, mut writing, mut written) = (Instant::now(), Duration::ZERO, 0);
+        for i in 1..=200 {
+            // A report that takes five milliseconds to make, where each result takes one.
+            target.update(|| {
+                let at = Instant::now();
+                std::thread::sleep(Duration::from_millis(5));
+                (writing, written) = (writing + at.elapsed(), i);
+                Ok(i.to_string())
+            });
+            std::thread::sleep(Duration::from_millis(1));
+            assert_eq!(std::fs::read_to_string(&file).expect("a report"), written.to_string(), "{i}");
+        }
+        assert!(writing < begun.elapsed() / 5, "{writing:?} of {:?}", begun.elapsed());
+        assert!(written > 100, "only the first {written} were written");
+    }
+
+    #[test]
+    fn a_report_that_cannot_be_written_leaves_the_one_before_and_the_next_is_tried() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = folder.path().join("report.json");
+        let target = Target::open("--json", file.to_str().expect("text")).expect("a file");
+        target.update(|| Ok("one".to_owned()));
+        for report in [Err(anyhow::anyhow!("no space")), Ok("three".to_owned())] {
+            std::thread::sleep(Duration::from_millis(100));
+            assert_eq!(std::fs::read_to_string(&file).expect("a report"), "one");
+            target.update(|| report);
+        }
+        assert_eq!(std::fs::read_to_string(&file).expect("a report"), "three");
+    }
 }

@@ -62,7 +62,8 @@ fn of_cgroups(root: &Path) -> Option<u64> {
         };
         let (of_mount, folder) = mounts.lines().find_map(|line| mount(line, version))?;
         // A group that cannot be seen from here is within the one that can.
-        let inside = path.strip_prefix(of_mount).ok().filter(|inside| !inside.starts_with("..")).unwrap_or(Path::new(""));
+        let inside =
+            path.strip_prefix(of_mount).ok().filter(|inside| !inside.starts_with("..")).unwrap_or(Path::new(""));
         let folder = root.join(folder.trim_start_matches('/'));
         let inner = folder.join(inside);
         inner.ancestors().take_while(|group| group.starts_with(&folder)).filter_map(|group| version.left(group)).min()
@@ -74,7 +75,8 @@ fn of_cgroups(root: &Path) -> Option<u64> {
 fn mount<'a>(line: &'a str, version: &Version) -> Option<(&'a str, &'a str)> {
     let (mounted, what) = line.split_once(" - ")?;
     let mut what = what.split(' ');
-    let is_one = what.next()? == version.kind && (version.kind == V2.kind || what.nth(1)?.split(',').any(|of| of == "memory"));
+    let is_one =
+        what.next()? == version.kind && (version.kind == V2.kind || what.nth(1)?.split(',').any(|of| of == "memory"));
     let mut mounted = mounted.split(' ').skip(3);
     is_one.then_some((mounted.next()?, mounted.next()?))
 }
@@ -131,8 +133,10 @@ mod tests {
         of_cgroups(root.path())
     }
 
-    const V2_MOUNT: (&str, &str) =
-        ("proc/self/mountinfo", "22 1 8:1 / / rw - ext4 /dev/sda1 rw\n30 24 0:26 / /sys/fs/cgroup rw,nosuid shared:9 - cgroup2 cgroup2 rw\n");
+    const V2_MOUNT: (&str, &str) = (
+        "proc/self/mountinfo",
+        "22 1 8:1 / / rw - ext4 /dev/sda1 rw\n30 24 0:26 / /sys/fs/cgroup rw,nosuid shared:9 - cgroup2 cgroup2 rw\n",
+    );
 
     #[test]
     fn a_service_has_what_the_narrowest_of_the_groups_around_it_leaves() {
@@ -144,7 +148,10 @@ mod tests {
             ("sys/fs/cgroup/user.slice/user-1000.slice/memory.max", "10000\n"),
             ("sys/fs/cgroup/user.slice/user-1000.slice/memory.high", "max\n"),
             ("sys/fs/cgroup/user.slice/user-1000.slice/memory.current", "8000\n"),
-            ("sys/fs/cgroup/user.slice/user-1000.slice/memory.stat", "anon 4000\nactive_file 1500\ninactive_file 500\n"),
+            (
+                "sys/fs/cgroup/user.slice/user-1000.slice/memory.stat",
+                "anon 4000\nactive_file 1500\ninactive_file 500\n",
+            ),
             ("sys/fs/cgroup/user.slice/user-1000.slice/run-7.scope/memory.max", "9000\n"),
             ("sys/fs/cgroup/user.slice/user-1000.slice/run-7.scope/memory.current", "1000\n"),
         ];
@@ -168,7 +175,10 @@ mod tests {
             ("sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n"),
             ("sys/fs/cgroup/memory/slurm/uid_7/job_1/memory.limit_in_bytes", "5000\n"),
             ("sys/fs/cgroup/memory/slurm/uid_7/job_1/memory.usage_in_bytes", "4000\n"),
-            ("sys/fs/cgroup/memory/slurm/uid_7/job_1/memory.stat", "active_file 1\ntotal_active_file 700\ntotal_inactive_file 300\n"),
+            (
+                "sys/fs/cgroup/memory/slurm/uid_7/job_1/memory.stat",
+                "active_file 1\ntotal_active_file 700\ntotal_inactive_file 300\n",
+            ),
             ("sys/fs/cgroup/memory/slurm/uid_7/job_1/step_0/memory.limit_in_bytes", "9223372036854771712\n"),
             ("sys/fs/cgroup/memory/slurm/uid_7/job_1/step_0/memory.usage_in_bytes", "4000\n"),
         ];
