@@ -329,6 +329,17 @@ mod tests {
     }
 
     #[test]
+    fn options_of_rust_cuda_mean_nothing_to_another_back_end() {
+        for (option, value) in [("--toolchain", "nightly"), ("--rust-cuda", ".")] {
+            let matches = ptx_command().try_get_matches_from(["ptx", option, value]).expect("a command");
+            let error = ptx(&matches).expect_err("nothing to build");
+            assert!(error.is::<Usage>() && error.to_string().contains(option), "{error}");
+        }
+        let both = ["ptx", "--check", "--output", "file.ptx"];
+        assert!(ptx_command().try_get_matches_from(both).is_err(), "nothing is written");
+    }
+
+    #[test]
     fn predict_is_a_command_here_too() {
         let asked = ["cargo xtask", "predict", "--chip", "h200", "--kernel", "copy"];
         let matches = command().try_get_matches_from(asked).expect("a command that makes sense");
