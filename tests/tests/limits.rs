@@ -127,9 +127,9 @@ fn fewer_threads_find_the_same() {
             assert!(ended(some, 0).stdout == expected, "{processes} processes");
         }
     }
-    // Those that there is no room for: each has a stack of 64 GiB.
-    let mut few = shell(folder.path(), "ulimit -v 200000000", "", &arguments);
-    few.env("RUST_MIN_STACK", (64u64 << 30).to_string());
+    // Of those with a stack of a GiB each there is room for two.
+    let mut few = shell(folder.path(), "ulimit -v 3000000", "", &arguments);
+    few.env("RUST_MIN_STACK", (1u64 << 30).to_string());
     assert!(ended(few, 0).stdout == expected);
 }
 
@@ -260,7 +260,7 @@ const READERS: [&[&str]; 4] = [
     &["compare", "measured.json", "changed.json"],
     &["compare", "changed.json", "measured.json"],
     &["claims", "--results", "changed.json"],
-    &["predict", "--chip", "h200", "-k", "^latency_chase$", "--elements", "1024", "--measured", "changed.json"],
+    &["predict", "--chip", "h200", "-k", "^latency_shared$", "--hops", "4096", "--measured", "changed.json"],
 ];
 
 /// The row of `copy_vec4`, and its number.

@@ -102,10 +102,15 @@ impl Cached {
         let key = format!("{kernel} {values:?} {arch:?}");
         let mut cache = self.simulated.borrow_mut();
         let simulated = || {
-            Self::simulate(kernel, values, arch).unwrap_or_else(|reason| {
-                self.failed.borrow_mut().get_or_insert(reason);
-                Regions::new()
-            })
+            let mut failed = self.failed.borrow_mut();
+            // After the first, nothing is judged.
+            if failed.is_none() {
+                match Self::simulate(kernel, values, arch) {
+                    Ok(regions) => return regions,
+                    Err(reason) => *failed = Some(reason),
+                }
+            }
+            Regions::new()
         };
         let regions = cache.entry(key).or_insert_with(simulated);
         let of = regions.iter().filter(|((name, op, _), _)| name == buffer && *op == operation);

@@ -3,8 +3,8 @@
 //! One concern a file: `block` schedules the threads of a block, `stack` and `overflow` keep and watch their stacks, `lane` is
 //! the machine that a thread's calls go to, `requests` puts the accesses of a warp together, [`coalesce`], [`banks`] and
 //! [`arch`] say what a request costs, `memory` and `shared` hold the data, `pages` makes it ready as it is touched, `spare`
-//! gets what holds it from the system and keeps it for the next simulation, `limits` says how much the system gives, and `sanitizer` remembers who touched it; `pattern` and
-//! `sample` say how addresses move from lane to lane, and [`trace`] hands on what blocks ask for, where that is asked for.
+//! gets what holds it from the system and keeps it for the next simulation, `limits` says how much the system gives, and
+//! `sanitizer` remembers who touched it; `pattern` and `sample` say how addresses move from lane to lane, and [`trace`] hands on what blocks ask for, where that is asked for.
 //! Blocks run in parallel; counts are sums, and what depends on the order of blocks (atomic additions, traces) waits for its
 //! turn, so the results are the same on any number of threads.
 
@@ -514,7 +514,7 @@ fn run(
 /// counted.
 fn start(job: &Arc<Job>) -> Result<(mpsc::Receiver<Option<Part>>, usize), SimulationError> {
     /// How long to wait for a first thread: those of the simulation before may be on their way out.
-    const PATIENCE: Duration = Duration::from_secs(1);
+    const PATIENCE: Duration = Duration::from_millis(300);
     let (sender, results) = mpsc::channel();
     let begun = Instant::now();
     let mut started = 0;
