@@ -1,5 +1,6 @@
 //! The tree's invariants: each check fails if it finds nothing to check.
 
+use busload::results::{self, Measurement};
 use busload_tests::{counterexamples, files, kernels, root};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -183,6 +184,22 @@ fn kernel_files_stay_short_and_say_what_they_show() {
         assert!(lines < 350, "{} has {lines} lines: split the family", path.display());
         assert!(text.starts_with("//! "), "{} does not begin with what it shows", path.display());
     }
+}
+
+#[test]
+fn the_committed_results_make_sense_to_those_who_read_them() {
+    let (mut timed, mut counted) = (0, 0);
+    for (path, text) in files("results", ".json") {
+        let report: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+        if report["command"] == "predict" {
+            continue;
+        }
+        match results::measurement(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display())) {
+            Measurement::Bench(results) => timed += results.rows.iter().filter(|row| row.timed.is_ok()).count(),
+            Measurement::Profile { rows, .. } => counted += rows.len(),
+        }
+    }
+    assert!(timed > 600 && counted > 1000, "{timed} times and {counted} launches counted");
 }
 
 #[test]
