@@ -263,7 +263,8 @@ impl Observed {
     }
 
     fn hand_over(&self, turn: u64, trace: Trace) {
-        let mut waiting = self.waiting.lock().expect("no panic under this lock");
+        // An observer may break off.
+        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
         let (next, later) = &mut *waiting;
         later.insert(turn, trace);
         while let Some(trace) = later.remove(next) {
@@ -694,5 +695,31 @@ mod tests {
         assert!(all.complete() && (0..all.count()).map(|i| all.get(i)).eq(0..7));
         let first = Blocks::first(1 << 30, 5);
         assert!(!first.complete() && (0..first.count()).map(|i| first.get(i)).eq(0..5));
+    }
+
+    /// Breaks off at the first block.
+    #[derive(Debug)]
+    struct Breaks;
+
+    impl Observer for Breaks {
+        fn block(&self, _: Trace) {
+            panic!("as it must");
+        }
+
+        fn lines_a_warp(&self) -> u32 {
+            1
+        }
+    }
+
+    #[test]
+    fn a_worker_that_breaks_off_is_an_error_and_nobody_waits_for_it() {
+        // Its blocks wait for one another.
+        let kernels = Some(crate::cases::kernel("reduce_grid_stride").expect("a kernel"));
+        let runs = crate::cases::Selection { kernels, ..Default::default() };
+        let run = runs.runs(crate::cases::Sizes::Small, 108).expect("a run").swap_remove(0);
+        let options = Options { threads: 3, observer: Some(Arc::new(Breaks)), ..Options::default() };
+        let error = simulate(run.kernel, run.plan, &options, &|_, _| ()).err().expect("it breaks off");
+        assert_eq!(error.kind(), "simulator");
+        assert!(error.to_string().starts_with("the simulator broke off: as it must; "), "{error}");
     }
 }
