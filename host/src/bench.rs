@@ -272,6 +272,9 @@ fn verify_and_time(prepared: &Prepared<'_>, samples: Option<Samples>) -> Result<
     Ok(Some((samples_ms, (!ticks.is_empty()).then(|| quantile(&ticks, 0.5)))))
 }
 
+/// The device's copy, as results name it.
+pub const COPY: &str = "cuMemcpyDtoD";
+
 /// Times the device's copy of so many bytes, read plus written: the ceiling of every table.
 ///
 /// # Errors
@@ -282,7 +285,7 @@ pub fn copy(gpu: &Gpu, bytes: u64, samples: Samples) -> Result<Record, RunError>
     let mut timed = timed(samples_ms, samples.l2, bytes, None, gpu.facts().peak_gbps);
     timed.share_of_copy = Some(1.0);
     Ok(Record {
-        kernel: "cuMemcpyDtoD".to_owned(),
+        kernel: COPY.to_owned(),
         family: "library".to_owned(),
         case: format!("{bytes} bytes"),
         params: BTreeMap::new(),

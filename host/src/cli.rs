@@ -7,14 +7,18 @@ use crate::compare;
 use crate::cuda::Gpu;
 use crate::doctor;
 use crate::explain::{self, Explanation};
+use crate::input;
 use crate::model::{self, Chip, Effort, Measured};
+use crate::parallel;
 use crate::profile;
 use crate::ptx::Ptx;
-use crate::record::{Machine, Record, Report};
+use crate::record::{Machine, Record, Report, SCHEMA};
 use crate::report::{self, Target};
+use crate::results::{self, Results};
 use crate::sim;
 use anyhow::{Context, Result};
 use clap::builder::{PossibleValuesParser, ValueParser};
+use clap::parser::ValueSource;
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use gpu::kernels::{COUNTEREXAMPLES, FAMILIES};
 use gpu::suite::{Kernel, Value};
@@ -22,7 +26,6 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::collections::BTreeMap;
 use std::process::ExitCode;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 /// Something asked for that makes no sense: exit status 2, and nothing was run.
@@ -99,9 +102,13 @@ pub fn command() -> Command {
             )
             .arg(ptx())
             .arg(
-                Arg::new("counters-only").long("counters-only").action(ArgAction::SetTrue).help(
-                    "Simulate nothing: record the counters of whole launches, for `predict --measured`, at any size",
-                ),
+                Arg::new("counters-only")
+                    .long("counters-only")
+                    .action(ArgAction::SetTrue)
+                    .conflicts_with_all(OF_SIMULATOR)
+                    .help(
+                        "Simulate nothing: record the counters of whole launches, for `predict --measured`, at any size",
+                    ),
             )
             .arg(
                 Arg::new("ncu")
@@ -135,6 +142,7 @@ pub fn command() -> Command {
                     .long("describe")
                     .value_name("CHIP")
                     .help("Print the description of a chip, each figure with its source, and predict nothing")
+                    .exclusive(true)
                     .value_parser(PossibleValuesParser::new(Chip::names())),
             )
             .arg(
@@ -338,8 +346,30 @@ fn list(values: &[Value]) -> String {
 
 /// Parses the arguments of this process, runs the command, and says how it went.
 pub fn main() -> ExitCode {
-    // Prints what is wrong with the arguments, or the help, and exits.
-    exit_code(run(&command().get_matches()))
+    // What may grow no further (`ulimit -f`) fails like what finds no room, and does not end the process.
+    #[cfg(target_os = "linux")]
+    // SAFETY: nothing handles the signal.
+    unsafe {
+        libc::signal(libc::SIGXFSZ, libc::SIG_IGN)
+    };
+    match parsed(command(), std::env::args_os()) {
+        Ok(matches) => exit_code(run(&matches)),
+        Err(code) => code,
+    }
+}
+
+/// The arguments of a command; or the exit status, once what is wrong with them, or the help, has been printed.
+///
+/// # Errors
+/// If there is nothing to run.
+pub fn parsed(
+    command: Command,
+    arguments: impl IntoIterator<Item = impl Into<std::ffi::OsString> + Clone>,
+) -> Result<ArgMatches, ExitCode> {
+    command.try_get_matches_from(arguments).map_err(|error| match error.print() {
+        Err(failed) if !error.use_stderr() && failed.kind() != std::io::ErrorKind::BrokenPipe => ExitCode::FAILURE,
+        _ => ExitCode::from(error.exit_code() as u8),
+    })
 }
 
 /// The exit status of a command: 0, 1 if a case failed or something broke, 2 if what was asked for makes no sense.
@@ -348,7 +378,7 @@ pub fn exit_code(result: Result<bool>) -> ExitCode {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::from(1),
         Err(error) => {
-            eprintln!("error: {error:#}");
+            report::say(&format!("error: {error:#}"));
             ExitCode::from(if error.is::<Usage>() { 2 } else { 1 })
         }
     }
@@ -386,8 +416,8 @@ pub fn run(matches: &ArgMatches) -> Result<bool> {
 
 fn claims(matches: &ArgMatches) -> Result<bool> {
     let files = matches.get_many::<String>("results").into_iter().flatten();
-    let results = files.map(|file| read_report("--results ", file)).collect::<Result<Vec<_>, _>>()?;
-    let machines: Vec<_> = results.iter().map(|report| report.machine.name.as_str()).collect();
+    let files = files.map(|file| Ok((file, read_results("--results ", file)?))).collect::<Result<Vec<_>, Usage>>()?;
+    let machines: Vec<_> = files.iter().map(|(_, results)| results.machine.name.as_str()).collect();
     if let Some(pair) = machines.windows(2).find(|pair| pair[0] != pair[1]) {
         let [one, other] = [pair[0], pair[1]];
         return Err(Usage(anyhow::anyhow!(
@@ -396,8 +426,13 @@ fn claims(matches: &ArgMatches) -> Result<bool> {
         .into());
     }
     let exports = Exports::open(matches)?;
-    let judged = claims::judge(&claims::Cached::new(results));
-    let object = serde_json::json!({ "schema": 1, "command": "claims", "claims": judged });
+    files.iter().filter(|(_, results)| results.unfinished).for_each(|(file, _)| say_unfinished(file));
+    let evidence = claims::Cached::new(files.into_iter().map(|(_, results)| results).collect());
+    let judged = claims::judge(&evidence);
+    if let Some(reason) = evidence.failed() {
+        anyhow::bail!("no claim can be judged: {reason}");
+    }
+    let object = serde_json::json!({ "schema": SCHEMA, "command": "claims", "claims": judged });
     exports.write(&object, || report::claims_markdown(&judged), || report::claims_table(&judged))?;
     Ok(true)
 }
@@ -406,22 +441,26 @@ fn claims(matches: &ArgMatches) -> Result<bool> {
 fn compare(matches: &ArgMatches) -> Result<bool> {
     let file = |name| matches.get_one::<String>(name).map(String::as_str).expect("is required");
     let (reference, results) = (file("reference"), file("results"));
-    let reports = (read_report("", reference)?, read_report("", results)?);
+    let reports = (read_results("", reference)?, read_results("", results)?);
     let exports = Exports::open(matches)?;
     let percent: u8 = *matches.get_one("tolerance").expect("has a default");
     let compared = compare::compare((reference, &reports.0), (results, &reports.1), f64::from(percent) / 100.0);
     let compared = compared.map_err(|error| Usage(error.into()))?;
-    let object = serde_json::json!({ "schema": 1, "command": "compare", "comparison": compared });
+    let object = serde_json::json!({ "schema": SCHEMA, "command": "compare", "comparison": compared });
     exports.write(&object, || report::comparison_markdown(&compared), || report::comparison_table(&compared))?;
     let worse = [compare::Verdict::Slower, compare::Verdict::Failed];
     Ok(!compared.rows.iter().any(|row| worse.contains(&row.verdict)))
 }
 
 /// What `bench --json` wrote to `file`; `option` is what it was named by.
-fn read_report(option: &str, file: &str) -> Result<Report, Usage> {
-    let text = std::fs::read_to_string(file).with_context(|| format!("{option}{file}"))?;
-    let report = serde_json::from_str(&text);
-    Ok(report.with_context(|| format!("{option}{file}: not what `bench --json` writes"))?)
+fn read_results(option: &str, file: &str) -> Result<Results, Usage> {
+    let text = input::text(file, input::RESULTS).map_err(|error| anyhow::anyhow!("{option}{error}"))?;
+    Ok(results::bench(&text).with_context(|| format!("{option}{file}"))?)
+}
+
+/// Says that a file is a part of what its run would have written.
+fn say_unfinished(file: &str) {
+    report::say(&format!("warning: {file} is unfinished: the run that wrote it was ended before its last case"));
 }
 
 /// Where the findings of a command go that has the options of [`exports`].
@@ -446,16 +485,12 @@ impl Exports {
         markdown: impl FnOnce() -> String,
         table: impl FnOnce() -> String,
     ) -> Result<()> {
-        if let Some(target) = &self.json {
-            target.write(&(serde_json::to_string_pretty(json)? + "\n"))?;
-        }
-        if let Some(target) = &self.markdown {
-            target.write(&markdown())?;
-        }
-        if [&self.json, &self.markdown].into_iter().flatten().any(Target::is_standard_output) {
-            return Ok(());
-        }
-        report::print(&table())
+        let json = self.json.as_ref().map(|target| target.write(&(serde_json::to_string_pretty(json)? + "\n")));
+        let markdown = self.markdown.as_ref().map(|target| target.write(&markdown()));
+        let is_taken = [&self.json, &self.markdown].into_iter().flatten().any(Target::is_standard_output);
+        let table = (!is_taken).then(|| report::print(&table()));
+        // What one of them cannot take, the others have.
+        [json, markdown, table].into_iter().flatten().collect()
     }
 }
 
@@ -512,9 +547,37 @@ fn chosen_machine(matches: &ArgMatches) -> On {
     }
 }
 
+/// The options of a GPU alone, and of the simulator alone.
+const OF_GPU: [&str; 3] = ["ptx", "hot", "samples"];
+const OF_SIMULATOR: [&str; 3] = ["threads", "max-blocks", "no-sanitizer"];
+
+/// The options among `names` that were given, as in `--ptx and --hot mean nothing`; none if none was.
+fn idle(matches: &ArgMatches, names: &[&str]) -> Option<String> {
+    let is_given = |name: &&&str| {
+        matches.try_contains_id(name).is_ok_and(|has| has)
+            && matches.value_source(name) == Some(ValueSource::CommandLine)
+    };
+    let given: Vec<_> = names.iter().filter(is_given).map(|name| format!("--{name}")).collect();
+    let verb = if given.len() == 1 { "means" } else { "mean" };
+    (!given.is_empty()).then(|| format!("{} {verb} nothing", given.join(" and ")))
+}
+
+/// Refuses options that mean nothing on the machine that was asked for by name.
+fn refuse_idle(matches: &ArgMatches) -> Result<(), Usage> {
+    let (on, names) = match chosen_machine(matches) {
+        On::Auto => return Ok(()),
+        On::Gpu => ("--on gpu: nothing is simulated", OF_SIMULATOR),
+        On::Sim => ("--on sim: nothing is launched on a GPU", OF_GPU),
+    };
+    match idle(matches, &names) {
+        Some(idle) => Err(anyhow::anyhow!("{idle} with {on}").into()),
+        None => Ok(()),
+    }
+}
+
 fn load_ptx(matches: &ArgMatches) -> Result<Ptx, Usage> {
     let Some(file) = matches.get_one::<String>("ptx") else { return Ok(Ptx::embedded()) };
-    let text = std::fs::read_to_string(file).with_context(|| format!("--ptx {file}"))?;
+    let text = input::text(file, input::SOURCE).context("--ptx")?;
     Ok(Ptx::new(text))
 }
 
@@ -529,7 +592,14 @@ fn values(matches: &ArgMatches) -> BTreeMap<String, Vec<Value>> {
     let mut values = BTreeMap::new();
     for axis in cases::axes() {
         if let Some(given) = matches.get_many::<Value>(axis.name) {
-            values.insert(axis.name.to_owned(), given.copied().collect());
+            let mut values_of_axis: Vec<Value> = Vec::new();
+            for value in given {
+                // Asked for twice, it is still one case.
+                if !values_of_axis.contains(value) {
+                    values_of_axis.push(*value);
+                }
+            }
+            values.insert(axis.name.to_owned(), values_of_axis);
         }
     }
     values
@@ -558,7 +628,7 @@ fn json(matches: &ArgMatches) -> Result<Option<Target>, Usage> {
     Ok(matches.get_one::<String>("json").map(|target| Target::open("--json", target)).transpose()?)
 }
 
-/// Where a report goes as it grows: to the JSON file after every result, and to the terminal at the end.
+/// Where a report goes as it grows: to the JSON file as results come, and to the terminal at the end.
 struct Output {
     json: Option<Target>,
     report: Report,
@@ -567,7 +637,8 @@ struct Output {
 
 impl Output {
     fn new(command: &str, machine: Machine, ptx: &Ptx, json: Option<Target>, cases: usize) -> Self {
-        let report = Report { schema: 1, command: command.into(), machine, ptx: ptx.into(), results: Vec::new() };
+        let (command, ptx) = (command.to_owned(), ptx.into());
+        let report = Report { schema: SCHEMA, command, machine, ptx, unfinished: true, results: Vec::new() };
         Self { json, report, progress: Progress::new(cases as u64) }
     }
 
@@ -579,25 +650,28 @@ impl Output {
     /// Says something to the person in front of the terminal.
     fn say(&self, text: &str) -> Result<()> {
         if self.quiet() {
-            eprintln!("{text}");
+            report::say(text);
             return Ok(());
         }
         report::print(&format!("{text}\n"))
     }
 
-    fn push(&mut self, record: Record) -> Result<()> {
+    fn push(&mut self, record: Record) {
         self.report.results.push(record);
         self.progress.next();
-        self.json.as_ref().map_or(Ok(()), |json| json.update(&self.report.json()?))
+        if let Some(json) = &self.json {
+            json.update(|| Ok(self.report.json()?));
+        }
     }
 
-    /// Prints the table and finishes the JSON; false if a case failed.
-    fn finish(self) -> Result<bool> {
+    /// Finishes the JSON and prints the table; false if a case failed.
+    fn finish(mut self) -> Result<bool> {
         self.progress.finish();
-        self.say(report::table(&self.report.results).trim_end())?;
-        if let Some(json) = &self.json {
-            json.write(&self.report.json()?)?;
-        }
+        self.report.unfinished = false;
+        let json = self.json.as_ref().map(|json| json.write(&self.report.json()?));
+        let table = self.say(report::table(&self.report.results).trim_end());
+        // What one of them cannot take, the other has.
+        json.into_iter().chain([table]).collect::<Result<()>>()?;
         Ok(self.report.results.iter().all(|record| record.error.is_none()))
     }
 }
@@ -661,23 +735,30 @@ fn simulate(matches: &ArgMatches, command: &str, first: Option<&str>) -> Result<
         output.say(first)?;
     }
     let options = simulator_options(matches);
-    simulate_all(&runs, |run| bench::sampled(run, &options), &mut output)?;
+    simulate_all(&runs, |run| bench::sampled(run, &options), &mut output);
     output.finish()
 }
 
-fn simulate_all(runs: &[Run], options: impl Fn(&Run) -> sim::Options, output: &mut Output) -> Result<()> {
+fn simulate_all(runs: &[Run], options: impl Fn(&Run) -> sim::Options, output: &mut Output) {
     for run in runs {
         output.progress.at(run, 0, 0);
         let (record, _) = bench::simulate(run, &options(run), &|done, of| output.progress.at(run, done, of));
-        output.push(record)?;
+        output.push(record);
     }
-    Ok(())
 }
 
 /// What `predict --json` writes.
 fn predictions(chip: &Chip, rows: &[model::Row]) -> serde_json::Value {
     let score = model::Score::of(rows);
-    serde_json::json!({ "schema": 1, "command": "predict", "chip": chip.name, "score": score, "results": rows })
+    serde_json::json!({ "schema": SCHEMA, "command": "predict", "chip": chip.name, "score": score, "results": rows })
+}
+
+/// What it writes while more rows are to come.
+fn predictions_so_far(chip: &Chip, rows: &[Option<model::Row>]) -> Result<String> {
+    let rows: Vec<_> = rows.iter().flatten().cloned().collect();
+    let mut object = predictions(chip, &rows);
+    object["unfinished"] = true.into();
+    Ok(serde_json::to_string_pretty(&object)? + "\n")
 }
 
 /// Predicts; false if something could not be.
@@ -690,8 +771,11 @@ fn predict(matches: &ArgMatches) -> Result<bool> {
     let chip = chip.map_err(|error| Usage(error.into()))?;
     let mut measured = Measured::default();
     for file in matches.get_many::<String>("measured").into_iter().flatten() {
-        let text = std::fs::read_to_string(file).with_context(|| format!("--measured {file}")).map_err(Usage)?;
-        measured.add(&text, &chip).map_err(|reason| Usage(anyhow::anyhow!("--measured {file}: {reason}")))?;
+        let text = input::text(file, input::RESULTS).map_err(|error| Usage(anyhow::anyhow!("--measured {error}")))?;
+        let unfinished = measured.add(&text, &chip);
+        if unfinished.map_err(|reason| Usage(anyhow::anyhow!("--measured {file}: {reason}")))? {
+            say_unfinished(file);
+        }
     }
     let mut runs = runs_on_gpu(matches, Sizes::Large, chip.sm_count)?;
     if let Some(files) = matches.get_many::<String>("measured") {
@@ -712,27 +796,17 @@ fn predict(matches: &ArgMatches) -> Result<bool> {
     let workers = threads.min(runs.len()).max(1);
     let effort = Effort { threads: threads / workers, ..Effort::default() };
     let progress = Progress::new(runs.len() as u64);
-    let next = AtomicUsize::new(0);
     let rows = Mutex::new(vec![None; runs.len()]);
-    let work = || -> Result<()> {
-        loop {
-            let place = next.fetch_add(1, Relaxed);
-            let Some(run) = runs.get(place) else { return Ok(()) };
-            progress.at(run, 0, 0);
-            let row = measured.row(run, &chip, model::predict(run, &chip, effort));
-            progress.next();
-            let mut rows = rows.lock().expect("no panic under this lock");
-            rows[place] = Some(row);
-            if let Some(json) = &exports.json {
-                let rows: Vec<_> = rows.iter().flatten().cloned().collect();
-                json.update(&(serde_json::to_string_pretty(&predictions(&chip, &rows))? + "\n"))?;
-            }
+    parallel::map(runs.iter().enumerate(), workers, |(place, run)| {
+        progress.at(run, 0, 0);
+        let row = measured.row(run, &chip, model::predict(run, &chip, effort));
+        progress.next();
+        let mut rows = rows.lock().expect("no panic under this lock");
+        rows[place] = Some(row);
+        if let Some(json) = &exports.json {
+            json.update(|| predictions_so_far(&chip, &rows));
         }
-    };
-    std::thread::scope(|scope| {
-        let workers: Vec<_> = (0..workers).map(|_| scope.spawn(work)).collect();
-        workers.into_iter().try_for_each(|worker| worker.join().expect("a worker does not panic"))
-    })?;
+    });
     let rows: Vec<_> = rows.into_inner().expect("no panic under this lock").into_iter().flatten().collect();
     progress.finish();
     let object = predictions(&chip, &rows);
@@ -765,19 +839,18 @@ fn explain(matches: &ArgMatches) -> Result<bool> {
     progress.finish();
     // What is wrong is no use explaining.
     if records.iter().any(|record| record.error.is_some()) {
-        eprint!("{}", report::table(&records));
+        report::say(&report::table(&records));
         return Ok(false);
     }
-    if let Some(target) = &json {
-        let object = serde_json::json!({ "schema": 1, "command": "explain", "shown": shown, "kernels": explanations });
-        target.write(&(serde_json::to_string_pretty(&object)? + "\n"))?;
-    }
-    if let Some(target) = &html {
-        target.write(&explain::page(&explanations, shown)?)?;
-    }
-    if ![&json, &html].into_iter().flatten().any(Target::is_standard_output) {
-        report::print(&explain::text(&explanations[shown]))?;
-    }
+    let json_written = json.as_ref().map(|target| {
+        let object =
+            serde_json::json!({ "schema": SCHEMA, "command": "explain", "shown": shown, "kernels": explanations });
+        target.write(&(serde_json::to_string_pretty(&object)? + "\n"))
+    });
+    let html_written = html.as_ref().map(|target| target.write(&explain::page(&explanations, shown)?));
+    let is_taken = [&json, &html].into_iter().flatten().any(Target::is_standard_output);
+    let text_written = (!is_taken).then(|| report::print(&explain::text(&explanations[shown])));
+    [json_written, html_written, text_written].into_iter().flatten().collect::<Result<()>>()?;
     Ok(true)
 }
 
@@ -802,6 +875,7 @@ fn what_to_explain(matches: &ArgMatches) -> Result<(Run, Option<Target>, Option<
 }
 
 fn bench(matches: &ArgMatches) -> Result<bool> {
+    refuse_idle(matches)?;
     let ptx = load_ptx(matches)?;
     let gpu = match chosen_machine(matches) {
         On::Sim => return simulate(matches, "bench", Some("Simulated, as asked for: nothing was timed.")),
@@ -811,7 +885,8 @@ fn bench(matches: &ArgMatches) -> Result<bool> {
             // Whoever names a PTX wants it launched.
             Err(error) if matches.contains_id("ptx") && !error.means_none() => return Err(error.into()),
             Err(error) => {
-                let first = format!("Simulated: nothing was timed, since there is no GPU to use ({error}).");
+                let idle = idle(matches, &OF_GPU).map_or_else(String::new, |idle| format!(" {idle} here."));
+                let first = format!("Simulated: nothing was timed, since there is no GPU to use ({error}).{idle}");
                 return simulate(matches, "bench", Some(&first));
             }
         },
@@ -824,18 +899,20 @@ fn bench(matches: &ArgMatches) -> Result<bool> {
     let mut output = Output::new("bench", Machine::gpu(gpu.facts()), &ptx, json, runs.len());
     if child.is_none() {
         let facts = gpu.facts();
+        let idle = idle(matches, &OF_SIMULATOR).map_or_else(String::new, |idle| format!(" {idle} on a GPU."));
         output.say(&format!(
-            "Measured on {} (driver for CUDA {}), L2 {} each sample.",
+            "Measured on {} (driver for CUDA {}), L2 {} each sample.{idle}",
             facts.name,
             facts.driver,
             if l2 == L2::Cold { "flushed before" } else { "left as it was before" }
         ))?;
     }
-    on_gpu(&gpu, runs, child.unwrap_or(0), Some(samples), &mut output)?;
+    on_gpu(&gpu, runs, child.unwrap_or(0), Some(samples), &mut output);
     output.finish()
 }
 
 fn verify(matches: &ArgMatches) -> Result<bool> {
+    refuse_idle(matches)?;
     let ptx = load_ptx(matches)?;
     let on = chosen_machine(matches);
     let gpu = match on {
@@ -843,7 +920,8 @@ fn verify(matches: &ArgMatches) -> Result<bool> {
         On::Gpu => Some(Gpu::open(ptx.text()).map_err(|error| Usage(anyhow::Error::new(error).context("--on gpu")))?),
         On::Auto => Gpu::open(ptx.text())
             .inspect_err(|error| {
-                eprintln!("Verified in the simulator alone, since there is no GPU to use ({error}).");
+                let idle = idle(matches, &OF_GPU).map_or_else(String::new, |idle| format!(" {idle} here."));
+                report::say(&format!("Verified in the simulator alone, since there is no GPU to use ({error}).{idle}"));
             })
             .ok(),
     };
@@ -860,9 +938,9 @@ fn verify(matches: &ArgMatches) -> Result<bool> {
     let mut output = Output::new("verify", machine, &ptx, json, simulated.len() + on_gpu_too.len());
     // What is to be verified is not sampled.
     let options = simulator_options(matches);
-    simulate_all(&simulated, |_| options.clone(), &mut output)?;
+    simulate_all(&simulated, |_| options.clone(), &mut output);
     if let Some(gpu) = &gpu {
-        on_gpu(gpu, on_gpu_too, child.unwrap_or(0), None, &mut output)?;
+        on_gpu(gpu, on_gpu_too, child.unwrap_or(0), None, &mut output);
     }
     output.finish()
 }
@@ -892,14 +970,16 @@ fn profile(matches: &ArgMatches) -> Result<bool> {
     );
     progress.finish();
     let profiled = profiled?;
-    if let Some(json) = &json {
-        json.write(&(serde_json::to_string_pretty(&profiled)? + "\n"))?;
-    }
+    let written = json.as_ref().map(|json| json.write(&(serde_json::to_string_pretty(&profiled)? + "\n")));
     let table = report::profile_table(&profiled);
-    match json.is_some_and(|json| json.is_standard_output()) {
-        true => eprintln!("{table}"),
-        false => report::print(&table)?,
-    }
+    let shown = match json.is_some_and(|json| json.is_standard_output()) {
+        true => {
+            report::say(&table);
+            Ok(())
+        }
+        false => report::print(&table),
+    };
+    written.into_iter().chain([shown]).collect::<Result<()>>()?;
     let clean = |record: &profile::Profiled| record.error.is_none() && record.differences().is_empty();
     Ok(profiled.results.iter().all(clean))
 }
@@ -922,7 +1002,7 @@ fn same_runs(matches: &ArgMatches) -> Vec<std::ffi::OsString> {
 }
 
 /// Runs the cases from the `first` on; with `samples`, the device's copy before them.
-fn on_gpu(gpu: &Gpu, runs: Vec<Run>, first: usize, samples: Option<Samples>, output: &mut Output) -> Result<()> {
+fn on_gpu(gpu: &Gpu, runs: Vec<Run>, first: usize, samples: Option<Samples>, output: &mut Output) {
     let mut copies = BTreeMap::new();
     if let Some(samples) = samples {
         let mut sizes: Vec<u64> = runs[first.min(runs.len())..].iter().map(|run| run.plan.bytes).collect();
@@ -951,18 +1031,17 @@ fn on_gpu(gpu: &Gpu, runs: Vec<Run>, first: usize, samples: Option<Samples>, out
             output.report.results.push(library.record);
         }
         let bench::OnGpu { record, lost } = done;
-        output.push(record)?;
+        output.push(record);
         if lost && i + 1 < runs.len() {
             let records = rest(i + 1).unwrap_or_else(|error| {
                 runs[i + 1..].iter().map(|run| bench::not_run(run, format!("{error:#}"))).collect()
             });
             for record in records {
-                output.push(record)?;
+                output.push(record);
             }
             break;
         }
     }
-    Ok(())
 }
 
 /// Runs the cases from the `first` on in a new process: a launch failed, and CUDA takes no more calls from this one.

@@ -1,7 +1,8 @@
 //! Compares two results files of one GPU, row by row: how fast, relative to a reference, and whether noise explains it.
 
 use crate::bench::{self, L2};
-use crate::record::{PtxRecord, Record, Report, Timed};
+use crate::record::{PtxRecord, Timed};
+use crate::results::{self, Results};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -35,6 +36,8 @@ pub struct Source {
     pub ptx: PtxRecord,
     /// What the L2 held before each sample.
     pub l2: L2,
+    /// Whether the run that wrote it has not come to its end.
+    pub unfinished: bool,
 }
 
 /// A kernel on a case, measured twice.
@@ -119,8 +122,8 @@ pub enum CompareError {
 /// # Errors
 /// If there is nothing to compare, or it is not comparable.
 pub fn compare(
-    (reference_file, reference): (&str, &Report),
-    (results_file, results): (&str, &Report),
+    (reference_file, reference): (&str, &Results),
+    (results_file, results): (&str, &Results),
     tolerance: f64,
 ) -> Result<Comparison, CompareError> {
     let reference_source = source(reference_file, reference)?;
@@ -134,12 +137,12 @@ pub fn compare(
         });
     }
     let mut references: BTreeMap<_, _> =
-        reference.results.iter().filter_map(|record| Some((key(record), record.timed.as_ref()?))).collect();
+        reference.rows.iter().filter_map(|row| Some((key(row), row.timed.as_ref().ok()?))).collect();
     let (mut rows, mut only_results) = (Vec::new(), 0);
-    for record in results.results.iter().filter(|record| record.timed.is_some() || record.error.is_some()) {
-        match references.remove(&key(record)) {
-            Some(timed) => rows.push(row(timed, record, tolerance)),
-            None => only_results += usize::from(record.timed.is_some()),
+    for result in &results.rows {
+        match references.remove(&key(result)) {
+            Some(timed) => rows.push(row(timed, result, tolerance)),
+            None => only_results += usize::from(result.timed.is_ok()),
         }
     }
     if rows.is_empty() {
@@ -156,31 +159,33 @@ pub fn compare(
     })
 }
 
-fn source(file: &str, report: &Report) -> Result<Source, CompareError> {
-    let timed = report.results.iter().find_map(|record| record.timed.as_ref());
+fn source(file: &str, report: &Results) -> Result<Source, CompareError> {
+    let timed = report.rows.iter().find_map(|row| row.timed.as_ref().ok());
     Ok(Source {
         file: file.to_owned(),
         driver: report.machine.driver.clone(),
         ptx: report.ptx.clone(),
         l2: timed.ok_or_else(|| CompareError::NoTimes { file: file.to_owned() })?.l2,
+        unfinished: report.unfinished,
     })
 }
 
-fn key(record: &Record) -> (&str, &str) {
-    (&record.kernel, &record.case)
+fn key(row: &results::Row) -> (&str, &str) {
+    (&row.kernel, &row.case)
 }
 
-fn row(reference: &Timed, record: &Record, tolerance: f64) -> Row {
-    let speed = record.timed.as_ref().map(|results| reference.median_ms / results.median_ms);
-    let verdict = match (&record.timed, speed) {
-        (Some(results), Some(speed)) => judge(reference, results, speed, tolerance),
-        _ => Verdict::Failed,
+fn row(reference: &Timed, row: &results::Row, tolerance: f64) -> Row {
+    let timed = row.timed.as_ref().ok();
+    let speed = timed.map(|results| reference.median_ms / results.median_ms);
+    let verdict = match timed.zip(speed) {
+        Some((results, speed)) => judge(reference, results, speed, tolerance),
+        None => Verdict::Failed,
     };
     Row {
-        kernel: record.kernel.clone(),
-        case: record.case.clone(),
+        kernel: row.kernel.clone(),
+        case: row.case.clone(),
         reference_ms: reference.median_ms,
-        results_ms: record.timed.as_ref().map(|results| results.median_ms),
+        results_ms: timed.map(|results| results.median_ms),
         speed,
         verdict,
     }
@@ -211,32 +216,29 @@ mod tests {
     use super::*;
     use crate::record::{ErrorRecord, Machine};
 
-    /// A report of a GPU: kernels, each on one case with these samples, or failed if there are none.
-    fn report(gpu: &str, rows: &[(&str, &[f64])]) -> Report {
-        let record = |&(kernel, samples): &(&str, &[f64])| Record {
+    /// Results of a GPU: kernels, each on one case with these samples, or failed if there are none.
+    fn report(gpu: &str, rows: &[(&str, &[f64])]) -> Results {
+        let row = |&(kernel, samples): &(&str, &[f64])| results::Row {
             kernel: kernel.into(),
-            family: "copy".into(),
             case: "4096".into(),
             params: BTreeMap::new(),
-            on: "gpu".into(),
             launch: None,
-            occupancy: None,
-            verified: !samples.is_empty(),
             bytes: 1,
-            error: samples.is_empty().then(|| ErrorRecord { kind: "verification".into(), message: String::new() }),
-            simulated: None,
-            timed: (!samples.is_empty()).then(|| bench::timed(samples.to_vec(), L2::Cold, 1, None, None)),
+            verified: !samples.is_empty(),
+            timed: match samples {
+                [] => Err(ErrorRecord { kind: "verification".into(), message: String::new() }),
+                _ => Ok(bench::timed(samples.to_vec(), L2::Cold, 1, None, None)),
+            },
         };
-        Report {
-            schema: 1,
-            command: "bench".into(),
+        Results {
             machine: Machine { name: gpu.into(), ..Machine::simulator() },
             ptx: PtxRecord { backend: None, target: None, source_hash: None },
-            results: rows.iter().map(record).collect(),
+            unfinished: false,
+            rows: rows.iter().map(row).collect(),
         }
     }
 
-    fn compared(reference: &Report, results: &Report) -> Result<Comparison, CompareError> {
+    fn compared(reference: &Results, results: &Results) -> Result<Comparison, CompareError> {
         compare(("old.json", reference), ("new.json", results), 0.01)
     }
 

@@ -31,7 +31,7 @@ impl fmt::Display for Finding {
 
 /// What the program itself can look at: the simulator, the GPU, the PTX it holds.
 pub fn findings(ptx: &Ptx) -> Vec<Finding> {
-    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    let threads = crate::parallel::threads();
     let gpu = match Gpu::open(ptx.text()) {
         Ok(gpu) => {
             let facts = gpu.facts();

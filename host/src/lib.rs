@@ -7,9 +7,12 @@
 //! - [`claims`]: what the articles say that busload grew out of, judged by counts and results.
 //! - [`compare`]: two results files side by side, with a verdict for each row.
 //! - [`explain`]: a kernel's source with the counts of each access, and why the worst is what it is.
+//! - [`input`]: files, read whole but not without end.
 //! - [`model`]: predictions of what a launch costs on a GPU that need not be there, and how good they are.
+//! - [`parallel`]: work in pieces, on as many threads as the system starts.
 //! - [`cases`]: from what was asked for on the command line to kernels, cases and plans.
 //! - [`record`] and [`report`]: what came of a run, as data, as a table, as JSON.
+//! - [`results`]: files of results, read and checked.
 //! - [`profile`]: the counters of Nsight Compute beside the simulated counts.
 //! - [`ptx`]: the committed build of the kernels, and the properties it is held to.
 //! - [`cli`]: the commands.
@@ -24,10 +27,13 @@ pub mod compare;
 pub mod cuda;
 pub mod doctor;
 pub mod explain;
+pub mod input;
 pub mod model;
+pub mod parallel;
 pub mod profile;
 pub mod ptx;
 pub mod record;
 pub mod report;
+pub mod results;
 pub mod sim;
 pub mod verify;

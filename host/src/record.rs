@@ -3,11 +3,15 @@
 use crate::bench::L2;
 use crate::cuda::Facts;
 use crate::ptx::Ptx;
+use crate::results;
 use crate::sim::{self, Blocks};
 use gpu::device::host::Space;
 use gpu::suite::{AxisKind, Launch, Operation, Value};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+
+/// The version of the layout of reports.
+pub const SCHEMA: u32 = 1;
 
 /// Everything that one command found out.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -20,6 +24,9 @@ pub struct Report {
     pub machine: Machine,
     /// The build of the kernels that a GPU runs.
     pub ptx: PtxRecord,
+    /// Whether more is to come: in the file of a run that is under way, or was ended.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub unfinished: bool,
     /// What came of each kernel on each case.
     pub results: Vec<Record>,
 }
@@ -108,6 +115,7 @@ impl From<&Ptx> for PtxRecord {
 
 /// What came of one kernel on one case.
 #[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(try_from = "Written")]
 pub struct Record {
     /// The kernel.
     pub kernel: String,
@@ -136,6 +144,51 @@ pub struct Record {
     /// What the GPU took.
     #[serde(flatten)]
     pub timed: Option<Timed>,
+}
+
+/// A record as it is written. Where a field of a part is there, the others must be too: a part that makes no sense is not taken for
+/// one that is missing.
+#[derive(Deserialize)]
+struct Written {
+    kernel: String,
+    family: String,
+    case: String,
+    params: BTreeMap<String, serde_json::Value>,
+    on: String,
+    launch: Option<LaunchRecord>,
+    #[serde(default)]
+    occupancy: Option<Occupancy>,
+    verified: bool,
+    bytes: u64,
+    error: Option<ErrorRecord>,
+    #[serde(flatten)]
+    parts: serde_json::Map<String, serde_json::Value>,
+}
+
+impl TryFrom<Written> for Record {
+    type Error = String;
+
+    fn try_from(written: Written) -> Result<Self, String> {
+        let Written { kernel, family, case, params, on, launch, occupancy, verified, bytes, error, parts } = written;
+        let has = |fields: &[&str]| fields.iter().any(|field| parts.contains_key(*field));
+        let (is_simulated, is_timed) =
+            (has(&["blocks", "sites"]), has(&["samples_ms", "median_ms", "min_ms", "spread", "gbps"]));
+        let parts = serde_json::Value::Object(parts);
+        Ok(Self {
+            simulated: is_simulated.then(|| results::typed(parts.clone())).transpose()?,
+            timed: is_timed.then(|| results::typed(parts)).transpose()?,
+            kernel,
+            family,
+            case,
+            params,
+            on,
+            launch,
+            occupancy,
+            verified,
+            bytes,
+            error,
+        })
+    }
 }
 
 /// A launch.

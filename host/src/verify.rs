@@ -1,11 +1,14 @@
 //! Compares what a kernel wrote with its reference, element by element.
 
+use crate::parallel;
 use gpu::suite::{Before, Buffer, Element, POISON, Plan, f16};
-use rayon::prelude::*;
 use std::fmt;
 
 /// Wrong elements named in a report.
 const SHOWN: usize = 4;
+
+/// Elements that a thread compares at a time.
+const PIECE: u64 = 1 << 16;
 
 /// Elements that differ from their reference.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -63,32 +66,24 @@ impl<'a> Check<'a> {
                 }
             }
         };
-        let (wrong, first) = (0..len as usize)
-            .into_par_iter()
-            .with_min_len(1 << 14)
-            .map(|i| start + i as u64)
-            .filter(|i| is_wrong(*i))
-            .fold(
-                || (0u64, Vec::new()),
-                |(count, mut first), i| {
-                    if first.len() < SHOWN {
-                        first.push(i);
-                    }
-                    (count + 1, first)
-                },
-            )
-            // Pieces are joined in the order of their elements.
-            .reduce(
-                || (0, Vec::new()),
-                |(a, mut first), (b, second)| {
-                    first.extend(second);
-                    first.truncate(SHOWN);
-                    (a + b, first)
-                },
-            );
+        let part = |begin: u64| {
+            let (mut wrong, mut first) = (0, Vec::new());
+            for i in (start + begin..start + len.min(begin + PIECE)).filter(|i| is_wrong(*i)) {
+                wrong += 1;
+                if first.len() < SHOWN {
+                    first.push(i);
+                }
+            }
+            (wrong, first)
+        };
+        // Pieces come in the order of their elements.
+        let pieces = (0..len.div_ceil(PIECE) as usize).map(|piece| piece as u64 * PIECE);
+        let parts = parallel::map(pieces, parallel::threads(), part);
+        let wrong = parts.iter().map(|(wrong, _)| wrong).sum::<u64>();
+        let first = parts.into_iter().flat_map(|(_, first)| first);
         self.wrong += wrong;
         self.compared += len;
-        for i in first.into_iter().take(SHOWN - self.first.len()) {
+        for i in first.take(SHOWN - self.first.len()) {
             let expected = expected(i).map_or_else(|| "left alone".to_owned(), |bits| show(element, bits));
             self.first.push((
                 i,

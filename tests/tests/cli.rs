@@ -83,6 +83,21 @@ fn what_makes_no_sense_is_refused_before_anything_runs() {
     refused(&["bench", "--samples", "0"], "--samples");
     refused(&["bench", "--ptx", "missing.ptx"], "missing.ptx");
     refused(&["bench", "--on", "moon"], "moon");
+    let no_gpu = "mean nothing with --on sim: nothing is launched on a GPU";
+    refused(&["bench", "--on", "sim", "--hot", "--samples", "3"], &format!("--hot and --samples {no_gpu}"));
+    refused(&["bench", "--on", "sim", "--ptx", "x.ptx", "--hot"], &format!("--ptx and --hot {no_gpu}"));
+    refused(&["verify", "--on", "sim", "--ptx", "x.ptx"], "--ptx means nothing with --on sim");
+    for command in ["bench", "verify"] {
+        refused(
+            &[command, "--on", "gpu", "--threads", "2"],
+            "--threads means nothing with --on gpu: nothing is simulated",
+        );
+    }
+    refused(
+        &["profile", "--counters-only", "--no-sanitizer"],
+        "'--counters-only' cannot be used with '--no-sanitizer'",
+    );
+    refused(&["predict", "--describe", "h200", "--chip", "h200"], "'--describe <CHIP>' cannot be used with");
     refused(&["measure"], "measure");
 }
 
@@ -113,6 +128,8 @@ fn bench_in_the_simulator_says_first_that_nothing_was_timed() {
     let mut commands = vec![[&["bench", "--on", "sim"], &small[..]].concat()];
     if !has_gpu() {
         commands.push([&["bench"], &small[..]].concat());
+        let text = printed(&[&["bench", "--hot"], &small[..]].concat());
+        assert!(text.lines().next().is_some_and(|first| first.ends_with(" --hot means nothing here.")), "{text}");
     }
     for command in commands {
         let text = printed(&command);
@@ -284,6 +301,13 @@ fn a_json_file_holds_what_standard_output_would_and_the_table_is_printed_beside_
 }
 
 #[test]
+fn a_value_that_is_asked_for_twice_is_one_case() {
+    let report = json(0, &["simulate", "--kernel", "^copy_coalesced$", "--elements", "64,32", "--elements", "64"]);
+    let cases = report["results"].as_array().expect("results").iter().map(|result| &result["case"]);
+    assert!(cases.eq(["64", "32"]), "{report:#}");
+}
+
+#[test]
 fn a_sample_says_that_it_is_one_and_is_not_called_verified() {
     let sample = ["simulate", "--kernel", "copy_coalesced", "--elements", "100000", "--max-blocks", "10"];
     let text = printed(&sample);
@@ -417,6 +441,10 @@ fn results_are_compared_row_by_row() {
     let row = row.expect("copy_vec4 was measured");
     let half = |ms: &mut Value| *ms = (ms.as_f64().expect("milliseconds") / 2.0).into();
     half(&mut row["median_ms"]);
+    half(&mut row["min_ms"]);
+    for speed in ["gbps", "share_of_peak", "share_of_copy"] {
+        row[speed] = (row[speed].as_f64().expect("a number") * 2.0).into();
+    }
     row["samples_ms"].as_array_mut().expect("a list").iter_mut().for_each(half);
     for (file, report) in [("measured.json", &measured), ("halved.json", &halved)] {
         std::fs::write(folder.path().join(file), report.to_string()).expect("a file");
@@ -446,7 +474,7 @@ fn what_cannot_be_compared_is_refused() {
     for (reference, results, reason) in [
         ("other.json", "other.json", "other.json: not what `bench --json` writes"),
         ("missing.json", "other.json", "missing.json"),
-        ("simulated.json", "simulated.json", "simulated.json holds no time"),
+        ("simulated.json", "simulated.json", "simulated.json: it holds no time"),
     ] {
         let assert = busload(folder.path(), &["compare", reference, results]).code(2).stdout("");
         assert.stderr(predicate::str::contains(reason).and(predicate::str::contains("panicked").not()));

@@ -1,5 +1,6 @@
 //! The tree's invariants: each check fails if it finds nothing to check.
 
+use busload::results::{self, Measurement};
 use busload_tests::{counterexamples, files, kernels, root};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -125,6 +126,24 @@ fn only_host_src_cuda_imports_cust() {
     assert_eq!(dependents.map(|package| &package["name"]).collect::<Vec<_>>(), ["busload"]);
 }
 
+/// The parts of files that are not their tests.
+fn without_tests(files: Vec<(PathBuf, String)>) -> Vec<(PathBuf, String)> {
+    let part = |text: String| text.split("#[cfg(test)]").next().unwrap_or_default().to_owned();
+    files.into_iter().map(|(path, text)| (path, part(text))).collect()
+}
+
+#[test]
+fn files_are_read_to_a_bound_and_what_is_said_need_not_be_heard() {
+    let sources = ["host/src", "xtask/src"].map(|folder| without_tests(files(folder, ".rs"))).concat();
+    let (allowed, others): (Vec<_>, Vec<_>) =
+        sources.into_iter().partition(|(path, _)| path.ends_with("host/src/input.rs"));
+    assert!(!mentions(&allowed, &["read_to_end("]).is_empty(), "host/src/input.rs reads nothing");
+    // `input` refuses what has no end; `report::print` and `report::say` do not panic.
+    let words = ["fs::read(", "fs::read_to_string(", "read_to_end(", ".read_to_string(", "File::open("];
+    assert_eq!(mentions(&others, &words), [""; 0]);
+    assert_eq!(mentions(&others, &["println!(", "print!(", "dbg!("]), [""; 0]);
+}
+
 #[test]
 fn only_the_facade_asks_whether_it_is_built_for_a_gpu() {
     let words = ["target_os = \"cuda\"", "target_os=\"cuda\""];
@@ -165,6 +184,22 @@ fn kernel_files_stay_short_and_say_what_they_show() {
         assert!(lines < 350, "{} has {lines} lines: split the family", path.display());
         assert!(text.starts_with("//! "), "{} does not begin with what it shows", path.display());
     }
+}
+
+#[test]
+fn the_committed_results_make_sense_to_those_who_read_them() {
+    let (mut timed, mut counted) = (0, 0);
+    for (path, text) in files("results", ".json") {
+        let report: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+        if report["command"] == "predict" {
+            continue;
+        }
+        match results::measurement(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display())) {
+            Measurement::Bench(results) => timed += results.rows.iter().filter(|row| row.timed.is_ok()).count(),
+            Measurement::Profile { rows, .. } => counted += rows.len(),
+        }
+    }
+    assert!(timed > 600 && counted > 1000, "{timed} times and {counted} launches counted");
 }
 
 #[test]

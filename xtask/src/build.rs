@@ -3,7 +3,9 @@
 use crate::{lines, rust_cuda};
 use anyhow::{Context, Result, ensure};
 use busload::cli::Usage;
+use busload::input;
 use busload::ptx::Ptx;
+use busload::report;
 use gpu::kernels::FAMILIES;
 use sha2::{Digest, Sha256};
 use std::fmt::Write;
@@ -70,7 +72,7 @@ pub(crate) fn source_hash() -> Result<String> {
         for entry in walkdir::WalkDir::new(source).sort_by_file_name() {
             let entry = entry.with_context(|| format!("the sources under {source}"))?;
             if entry.file_type().is_file() {
-                let contents = std::fs::read(entry.path()).with_context(|| entry.path().display().to_string())?;
+                let contents = input::bytes(entry.path(), input::SOURCE)?;
                 let name = entry.path().to_string_lossy().replace('\\', "/");
                 hash.update(format!("{name}\0{}\0", contents.len()));
                 hash.update(contents);
@@ -144,7 +146,7 @@ pub(crate) fn llvm(package: &str, folder: &str, arch: &str) -> Result<(String, S
     // The pinned stable compiler has everything that is needed; none of it is stable for this target yet.
     cargo.env("RUSTC_BOOTSTRAP", "1").env_remove("RUSTFLAGS").env_remove("CARGO_ENCODED_RUSTFLAGS");
     ensure!(cargo.status().context("running cargo")?.success(), "the kernels do not compile for the GPU");
-    let ptx = std::fs::read_to_string(&file).with_context(|| file.display().to_string())?;
+    let ptx = input::text(&file, input::SOURCE)?;
     let compiler = output(Command::new("rustc").arg("--version"))?.trim().to_owned();
     Ok((compiler, flags, lines::of_kernels(&ptx, folder)?))
 }
@@ -164,9 +166,9 @@ pub(crate) fn problems(ptx: &Ptx) -> Vec<String> {
 /// A file under `target` with the build of the sources of this hash, made if it is not there yet.
 pub(crate) fn cached(target: &Target, hash: &str) -> Result<PathBuf> {
     let file = PathBuf::from(format!("target/ptx/bench_{}_{}.ptx", target.backend_name(), target.arch));
-    let known = std::fs::read_to_string(&file).is_ok_and(|text| Ptx::new(text).header("source-hash") == Some(hash));
+    let known = input::text(&file, input::SOURCE).is_ok_and(|text| Ptx::new(text).header("source-hash") == Some(hash));
     if !known {
-        eprintln!("Building the kernels' PTX with the back end {}…", target.backend_name());
+        report::say(&format!("Building the kernels' PTX with the back end {}…", target.backend_name()));
         let ptx = build(target)?;
         let problems = problems(&Ptx::new(&*ptx));
         ensure!(problems.is_empty(), "{}", problems.join("\n"));

@@ -2,7 +2,9 @@
 
 use crate::build;
 use anyhow::{Context, Result, ensure};
+use busload::input;
 use busload::ptx::Ptx;
+use busload::report;
 use std::process::Command;
 
 /// Runs cargo.
@@ -11,7 +13,7 @@ pub(crate) fn cargo(arguments: &[&str]) -> Result<()> {
 }
 
 fn cargo_with(arguments: &[&str], environment: &[(&str, &str)]) -> Result<()> {
-    eprintln!("$ cargo {}", arguments.join(" "));
+    report::say(&format!("$ cargo {}", arguments.join(" ")));
     let status =
         Command::new("cargo").args(arguments).envs(environment.iter().copied()).status().context("running cargo")?;
     ensure!(status.success(), "`cargo {}` failed", arguments.join(" "));
@@ -22,7 +24,7 @@ fn cargo_with(arguments: &[&str], environment: &[(&str, &str)]) -> Result<()> {
 pub(crate) fn test() -> Result<bool> {
     cargo(&["test", "--release", "--workspace"])?;
     if !is_fresh()? {
-        eprintln!("warning: {} was built from other sources: run `cargo xtask ptx`", build::COMMITTED);
+        report::say(&format!("warning: {} was built from other sources: run `cargo xtask ptx`", build::COMMITTED));
     }
     Ok(true)
 }
@@ -42,12 +44,12 @@ pub(crate) fn ci() -> Result<bool> {
     if build::has_rust_src() {
         cargo(&["xtask", "ptx", "--check"])?;
     } else {
-        eprintln!("warning: {} was not rebuilt: {}", build::COMMITTED, build::RUST_SRC);
+        report::say(&format!("warning: {} was not rebuilt: {}", build::COMMITTED, build::RUST_SRC));
     }
     Ok(true)
 }
 
 fn is_fresh() -> Result<bool> {
-    let committed = std::fs::read_to_string(build::COMMITTED).with_context(|| build::COMMITTED.to_owned())?;
+    let committed = input::text(build::COMMITTED, input::SOURCE)?;
     Ok(Ptx::new(committed).header("source-hash") == Some(build::source_hash()?.as_str()))
 }

@@ -3,6 +3,7 @@
 
 use crate::build;
 use anyhow::{Context, Result};
+use busload::report;
 use corpus::patterns::{Pattern, patterns};
 use corpus::{Bug, bugs};
 use gpu::device::host::{Kernel, ParameterKind};
@@ -38,9 +39,10 @@ pub(crate) fn write(folder: &Path) -> Result<bool> {
         build::write(&folder.join(name), text)?;
     }
     let folder = folder.display();
-    println!(
-        "{folder}: on a machine with a GPU and CUDA, `bash {folder}/run` prints who catches what, `bash {folder}/count` wavefronts"
-    );
+    report::print(&format!(
+        "{folder}: on a machine with a GPU and CUDA, `bash {folder}/run` prints who catches what, `bash {folder}/count` \
+         wavefronts\n"
+    ))?;
     Ok(true)
 }
 

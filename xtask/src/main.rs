@@ -15,7 +15,9 @@ use build::{Backend, Target};
 use busload::cli::{self, Usage};
 use busload::cuda::Gpu;
 use busload::doctor::Finding;
+use busload::input;
 use busload::ptx::Ptx;
+use busload::report;
 use clap::builder::PossibleValuesParser;
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use std::ffi::OsString;
@@ -25,10 +27,14 @@ use std::process::ExitCode;
 fn main() -> ExitCode {
     // Cargo's settings, such as where it finds `-lcuda`, hold in the workspace alone.
     if let Err(error) = std::env::set_current_dir(root()) {
-        eprintln!("error: {}: {error}", root().display());
+        report::say(&format!("error: {}: {error}", root().display()));
         return ExitCode::FAILURE;
     }
-    cli::exit_code(run())
+    let arguments: Vec<OsString> = std::env::args_os().collect();
+    match cli::parsed(command(), &arguments) {
+        Ok(matches) => cli::exit_code(run(&matches, arguments)),
+        Err(code) => code,
+    }
 }
 
 /// The root of the workspace.
@@ -94,6 +100,7 @@ fn ptx_command() -> Command {
                 .short('o')
                 .value_name("FILE")
                 .value_parser(value_parser!(PathBuf))
+                .conflicts_with_all(["check", "stats"])
                 .help("Write the PTX there"),
         )
         .arg(
@@ -124,9 +131,7 @@ fn ptx_command() -> Command {
         )
 }
 
-fn run() -> Result<bool> {
-    let mut arguments: Vec<OsString> = std::env::args_os().collect();
-    let matches = command().get_matches_from(&arguments);
+fn run(matches: &ArgMatches, mut arguments: Vec<OsString>) -> Result<bool> {
     match matches.subcommand() {
         Some(("ptx", matches)) => ptx(matches),
         Some(("dist", matches)) => dist(matches.get_one::<PathBuf>("folder").expect("has a default")),
@@ -148,9 +153,9 @@ fn run() -> Result<bool> {
                 arguments.extend(["--ptx".into(), file.into()]);
                 cli::run(&command().get_matches_from(&arguments))
             }
-            None => cli::run(&matches),
+            None => cli::run(matches),
         },
-        _ => cli::run(&matches),
+        _ => cli::run(matches),
     }
 }
 
@@ -165,7 +170,7 @@ fn bench_results(folder: &Path) -> Result<Vec<PathBuf>> {
         if path.extension().is_none_or(|extension| extension != "json") {
             continue;
         }
-        let text = std::fs::read_to_string(&path).with_context(|| path.display().to_string())?;
+        let text = input::text(&path, input::RESULTS)?;
         let object: serde_json::Value =
             serde_json::from_str(&text).with_context(|| format!("{}: no JSON", path.display()))?;
         if object["command"] == "bench" && object["ptx"]["source_hash"].is_string() {
@@ -208,44 +213,55 @@ fn fresh_ptx(matches: &ArgMatches) -> Result<Option<PathBuf>> {
 
 fn ptx(matches: &ArgMatches) -> Result<bool> {
     let arch = matches.get_one::<String>("arch").expect("has a default").clone();
+    let of_nvvm = ["toolchain", "rust-cuda"]
+        .into_iter()
+        .find(|name| matches.value_source(name) == Some(clap::parser::ValueSource::CommandLine));
     let backend = match matches.get_one::<String>("backend").map(String::as_str) {
         Some("nvvm") => Backend::Nvvm {
             toolchain: matches.get_one::<String>("toolchain").expect("has a default").clone(),
             checkout: matches.get_one::<PathBuf>("rust-cuda").cloned(),
         },
-        _ => Backend::Llvm,
+        _ => match of_nvvm {
+            Some(name) => {
+                return Err(Usage(anyhow::anyhow!("--{name} means nothing without --backend nvvm")).into());
+            }
+            None => Backend::Llvm,
+        },
     };
     let target = Target { backend, arch };
     // The figures of the committed build need no compiler.
     let committed = matches.get_flag("stats") && target.default_file() == Path::new(build::COMMITTED);
     if committed && !build::has_rust_src() {
-        print!("{}", stats::table(&Ptx::embedded())?);
+        report::print(&stats::table(&Ptx::embedded())?)?;
         return Ok(true);
     }
     let ptx = build::build(&target)?;
     let problems = build::problems(&Ptx::new(&*ptx));
     for problem in &problems {
-        eprintln!("error: {problem}");
+        report::say(&format!("error: {problem}"));
     }
     if !problems.is_empty() {
         return Ok(false);
     }
     if matches.get_flag("stats") {
-        print!("{}", stats::table(&Ptx::new(ptx))?);
+        report::print(&stats::table(&Ptx::new(ptx))?)?;
         return Ok(true);
     }
     if matches.get_flag("check") {
-        let committed = std::fs::read_to_string(build::COMMITTED).with_context(|| build::COMMITTED.to_owned())?;
+        let committed = input::text(build::COMMITTED, input::SOURCE)?;
         if committed != ptx {
-            eprintln!("error: {} is not what the sources build: run `cargo xtask ptx` and commit it", build::COMMITTED);
+            report::say(&format!(
+                "error: {} is not what the sources build: run `cargo xtask ptx` and commit it",
+                build::COMMITTED
+            ));
             return Ok(false);
         }
-        println!("{} is what the sources build", build::COMMITTED);
+        report::print(&format!("{} is what the sources build\n", build::COMMITTED))?;
         return Ok(true);
     }
     let file = matches.get_one::<PathBuf>("output").cloned().unwrap_or_else(|| target.default_file());
     build::write(&file, &ptx)?;
-    println!("{}: {} kernels", file.display(), Ptx::new(ptx).entries().len());
+    report::print(&format!("{}: {} kernels\n", file.display(), Ptx::new(ptx).entries().len()))?;
     Ok(true)
 }
 
@@ -272,7 +288,7 @@ fn dist(folder: &Path) -> Result<bool> {
         let name = file.file_name().expect("a file");
         std::fs::copy(file, folder.join(name)).with_context(|| file.display().to_string())?;
     }
-    println!("{}: copy it to the GPU machine and run ./busload bench", folder.display());
+    report::print(&format!("{}: copy it to the GPU machine and run ./busload bench\n", folder.display()))?;
     Ok(true)
 }
 
@@ -310,6 +326,17 @@ mod tests {
         for other in ["profile.json", "peers.json"] {
             assert!(!has(other) && results.join(other).is_file(), "{files:?}");
         }
+    }
+
+    #[test]
+    fn options_of_rust_cuda_mean_nothing_to_another_back_end() {
+        for (option, value) in [("--toolchain", "nightly"), ("--rust-cuda", ".")] {
+            let matches = ptx_command().try_get_matches_from(["ptx", option, value]).expect("a command");
+            let error = ptx(&matches).expect_err("nothing to build");
+            assert!(error.is::<Usage>() && error.to_string().contains(option), "{error}");
+        }
+        let both = ["ptx", "--check", "--output", "file.ptx"];
+        assert!(ptx_command().try_get_matches_from(both).is_err(), "nothing is written");
     }
 
     #[test]

@@ -3,6 +3,8 @@
 use crate::build::output;
 use anyhow::{Context, Result, ensure};
 use busload::cli::Usage;
+use busload::input;
+use busload::report;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -138,7 +140,7 @@ pub(crate) fn build(toolchain: &str, checkout: Option<&Path>, arch: &str) -> Res
     let status = cargo.status().context("running rustup")?;
     drop(lock);
     ensure!(status.success(), "rust-cuda did not build the kernels");
-    let text = std::fs::read_to_string(&ptx).with_context(|| ptx.display().to_string())?;
+    let text = input::text(&ptx, input::SOURCE)?;
     let rustc =
         output(Command::new("rustup").args(["run", toolchain, "rustc", "--version"]).env_remove("RUSTUP_TOOLCHAIN"))?;
     let nvvm = text
@@ -179,17 +181,17 @@ struct Lock {
 
 impl Lock {
     fn keep(file: PathBuf) -> Result<Self> {
-        let text = std::fs::read(&file).with_context(|| file.display().to_string())?;
+        let text = input::bytes(&file, input::SOURCE)?;
         Ok(Self { file, text })
     }
 }
 
 impl Drop for Lock {
     fn drop(&mut self) {
-        if std::fs::read(&self.file).is_ok_and(|now| now != self.text)
+        if input::bytes(&self.file, input::SOURCE).is_ok_and(|now| now != self.text)
             && let Err(error) = std::fs::write(&self.file, &self.text)
         {
-            eprintln!("warning: {} could not be put back: {error}", self.file.display());
+            report::say(&format!("warning: {} could not be put back: {error}", self.file.display()));
         }
     }
 }

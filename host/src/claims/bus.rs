@@ -54,7 +54,7 @@ pub(super) fn claims() -> Vec<Claim> {
             |_| {
                 let largest = (f64::from(1 << 22) - 1.0) * 1000.0;
                 arithmetic(1.0, (largest / 2_147_483_647.0).ceil(), 0.0, |_| {
-                    "the index passes 2^31 - 1 at thread 2147484, and the negative index passes a guard `< n`"
+                    "the index passes 2^31 - 1 at thread 2147484, and the negative index passes a guard that asks for less than n"
                         .to_owned()
                 })
             },

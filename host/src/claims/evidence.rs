@@ -1,7 +1,8 @@
 //! What claims are judged by: counts of the simulator, and results measured on a GPU.
 
 use crate::bench::L2;
-use crate::record::Report;
+use crate::record::Timed;
+use crate::results::{Results, Row};
 use crate::sim::{self, Arch, Options, Transactions};
 use gpu::kernels::FAMILIES;
 use gpu::suite::{Case, Counts, Operation, Value};
@@ -49,20 +50,26 @@ pub trait Evidence {
 
 /// Evidence from the simulator, run when asked and kept, and from results files.
 pub struct Cached {
-    results: Vec<Report>,
+    results: Vec<Results>,
     simulated: RefCell<BTreeMap<String, Regions>>,
+    failed: RefCell<Option<String>>,
 }
 
 /// What each region was asked for.
 type Regions = BTreeMap<(String, Operation, u64), (Counts, Transactions)>;
 
 impl Cached {
-    /// Evidence with what these reports measured.
-    pub fn new(results: Vec<Report>) -> Self {
-        Self { results, simulated: RefCell::default() }
+    /// Evidence with what was measured there.
+    pub fn new(results: Vec<Results>) -> Self {
+        Self { results, simulated: RefCell::default(), failed: RefCell::default() }
     }
 
-    fn simulate(kernel: &str, values: &[(&str, Value)], arch: Arch) -> Regions {
+    /// Why something could not be simulated; then its counts were taken to be 0, and no claim is judged.
+    pub fn failed(&self) -> Option<String> {
+        self.failed.borrow().clone()
+    }
+
+    fn simulate(kernel: &str, values: &[(&str, Value)], arch: Arch) -> Result<Regions, String> {
         let entries = FAMILIES.iter().flat_map(|family| family.kernels.iter().map(move |entry| (family, entry)));
         let (family, entry) = entries
             .into_iter()
@@ -77,10 +84,10 @@ impl Cached {
         let plan = (entry.plan)(&case).unwrap_or_else(|error| panic!("{kernel} on {case}: {error}"));
         let options = Options { arch: Some(arch), ..Options::default() };
         let outcome = sim::simulate(entry.kernel, Arc::new(plan), &options, &|_, _| ())
-            .unwrap_or_else(|error| panic!("{kernel} on {case}: {error}"));
+            .map_err(|error| format!("{kernel} on {case}: {error}"))?;
         let transactions = |key| outcome.transactions.get(key).copied().unwrap_or_default();
         let regions = outcome.regions.iter();
-        regions.map(|(key, counts)| (key.clone(), (*counts, transactions(key)))).collect()
+        Ok(regions.map(|(key, counts)| (key.clone(), (*counts, transactions(key)))).collect())
     }
 
     /// What a region was asked for, added up over the widths.
@@ -94,22 +101,34 @@ impl Cached {
     ) -> T {
         let key = format!("{kernel} {values:?} {arch:?}");
         let mut cache = self.simulated.borrow_mut();
-        let regions = cache.entry(key).or_insert_with(|| Self::simulate(kernel, values, arch));
+        let simulated = || {
+            let mut failed = self.failed.borrow_mut();
+            // After the first, nothing is judged.
+            if failed.is_none() {
+                match Self::simulate(kernel, values, arch) {
+                    Ok(regions) => return regions,
+                    Err(reason) => *failed = Some(reason),
+                }
+            }
+            Regions::new()
+        };
+        let regions = cache.entry(key).or_insert_with(simulated);
         let of = regions.iter().filter(|((name, op, _), _)| name == buffer && *op == operation);
         of.fold(T::default(), |sum, (_, region)| add(sum, region))
     }
 
-    /// The records of `kernel` in which `values` are as given, with the report they stand in.
-    fn timed(&self, kernel: &str, values: &[(&str, Value)], l2: L2) -> Option<(&Report, &crate::record::Timed)> {
-        let matches = |record: &&crate::record::Record| {
-            record.kernel == kernel
-                && record.verified
-                && record.timed.as_ref().is_some_and(|timed| timed.l2 == l2)
-                && values.iter().all(|(name, value)| record.params.get(*name) == Some(&crate::record::param(*value)))
+    /// The largest row of `kernel` in which `values` are as given: its times, and what they were measured on.
+    fn timed(&self, kernel: &str, values: &[(&str, Value)], l2: L2) -> Option<(&Results, &Timed)> {
+        let is_so = |row: &Row| {
+            let params = &row.params;
+            let known = |(name, value): &(&str, Value)| params.get(*name) == Some(&crate::record::param(*value));
+            row.kernel == kernel && row.verified && values.iter().all(known)
         };
-        let records = self.results.iter().flat_map(|report| report.results.iter().map(move |record| (report, record)));
-        let largest = records.filter(|(_, record)| matches(record)).max_by_key(|(_, record)| record.bytes)?;
-        Some((largest.0, largest.1.timed.as_ref()?))
+        let rows = self.results.iter().flat_map(|of| of.rows.iter().map(move |row| (of, row)));
+        let timed =
+            rows.filter(|(_, row)| is_so(row)).filter_map(|(of, row)| Some((of, row, row.timed.as_ref().ok()?)));
+        let largest = timed.filter(|(.., timed)| timed.l2 == l2).max_by_key(|(_, row, _)| row.bytes)?;
+        Some((largest.0, largest.2))
     }
 }
 

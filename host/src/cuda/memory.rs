@@ -1,8 +1,8 @@
 //! Buffers in GPU memory: filled, read back and guarded.
 
 use super::error::{CallError, Named, RunError};
+use crate::parallel;
 use cust::memory::{CopyDestination, DeviceBuffer, DeviceSlice, mem_get_info};
-use rayon::prelude::*;
 
 /// Bytes on either side of the data.
 const CANARY_BYTES: usize = 256;
@@ -96,7 +96,7 @@ fn start(address: u64) -> usize {
 
 /// Writes the low `width` bytes of `bits` of `first`, `first + 1`, … into `chunk`.
 fn fill(chunk: &mut [u8], width: usize, first: u64, bits: &(impl Fn(u64) -> u64 + Sync)) {
-    chunk.par_chunks_mut(BLOCK_BYTES).enumerate().for_each(|(block, bytes)| {
+    parallel::map(chunk.chunks_mut(BLOCK_BYTES).enumerate(), parallel::threads(), |(block, bytes)| {
         let first = first + (block * BLOCK_BYTES / width) as u64;
         for (index, element) in (first..).zip(bytes.chunks_exact_mut(width)) {
             element.copy_from_slice(&bits(index).to_le_bytes()[..width]);

@@ -1,8 +1,8 @@
 //! What the model must know of a GPU: figures with their sources, and constants fitted to measurements.
 
+use crate::input;
 use crate::sim::coalesce::SECTOR;
 use serde::{Deserialize, Serialize};
-use std::path::Path;
 
 /// A figure and where it comes from.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -111,11 +111,11 @@ impl Chip {
         if let Some(description) = Self::description(name) {
             return Self::parse(name, description);
         }
-        if !Path::new(name).exists() {
-            return Err(ChipError::Unknown(name.to_owned()));
-        }
-        let wrong = |error: std::io::Error| ChipError::Description { file: name.to_owned(), reason: error.to_string() };
-        Self::parse(name, &std::fs::read_to_string(name).map_err(wrong)?)
+        let text = input::text(name, input::DESCRIPTION).map_err(|error| match error.is_missing() {
+            true => ChipError::Unknown(name.to_owned()),
+            false => ChipError::Description { file: name.to_owned(), reason: error.to_string() },
+        })?;
+        Self::parse(name, &text)
     }
 
     fn parse(file: &str, text: &str) -> Result<Self, ChipError> {

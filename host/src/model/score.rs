@@ -2,8 +2,8 @@
 
 use super::{Chip, FITTED_ON, Prediction};
 use crate::cases::Run;
-use crate::profile::Profile;
-use crate::record::{LaunchRecord, Machine, Report, param};
+use crate::record::{LaunchRecord, Machine, param};
+use crate::results::{self, Measurement};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -71,33 +71,31 @@ fn is_of(machine: &Machine, chip: &Chip) -> Result<(), String> {
 }
 
 impl Measured {
-    /// Adds what `bench --json` or `profile --json` wrote of `chip`.
+    /// Adds what `bench --json` or `profile --json` wrote of `chip`; says whether that run has not come to its end.
     ///
     /// # Errors
-    /// If `text` is neither, or was not measured on a GPU, or on one with another number of multiprocessors or another L2.
-    pub fn add(&mut self, text: &str, chip: &Chip) -> Result<(), String> {
-        let report = match serde_json::from_str::<Profile>(text) {
-            Ok(profile) => {
-                is_of(&profile.machine, chip)?;
-                for record in profile.results {
-                    let key = key(&record.kernel, &record.params, &record.launch);
-                    self.0.entry(key).or_default().1.extend(record.counters);
+    /// If `text` is neither, anything in it makes no sense, or it was measured on a GPU with another number of multiprocessors or
+    /// another L2.
+    pub fn add(&mut self, text: &str, chip: &Chip) -> Result<bool, String> {
+        match results::measurement(text).map_err(|error| error.to_string())? {
+            Measurement::Profile { machine, unfinished, rows } => {
+                is_of(&machine, chip)?;
+                for row in rows {
+                    let key = key(&row.kernel, &row.params, &row.launch);
+                    self.0.entry(key).or_default().1.extend(row.counters);
                 }
-                return Ok(());
+                Ok(unfinished)
             }
-            Err(_) => serde_json::from_str::<Report>(text),
-        };
-        let report = report.map_err(|error| format!("not what `bench --json` or `profile --json` writes: {error}"))?;
-        if report.machine.kind != "gpu" {
-            return Err("it was simulated, and nothing in it was measured: give what a GPU was measured by".to_owned());
-        }
-        is_of(&report.machine, chip)?;
-        for record in report.results {
-            if let (Some(launch), Some(timed)) = (&record.launch, &record.timed) {
-                self.0.entry(key(&record.kernel, &record.params, launch)).or_default().0 = Some(timed.median_ms);
+            Measurement::Bench(results) => {
+                is_of(&results.machine, chip)?;
+                for row in results.rows {
+                    if let (Some(launch), Ok(timed)) = (&row.launch, &row.timed) {
+                        self.0.entry(key(&row.kernel, &row.params, launch)).or_default().0 = Some(timed.median_ms);
+                    }
+                }
+                Ok(results.unfinished)
             }
         }
-        Ok(())
     }
 
     /// Whether anything was measured of a run.

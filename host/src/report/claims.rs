@@ -1,5 +1,6 @@
 //! Claims as a table: on the terminal, and as Markdown.
 
+use super::escape::{markdown, terminal};
 use crate::claims::{Judged, Verdict};
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -11,12 +12,12 @@ pub fn claims_table(judged: &[Judged]) -> String {
         let _ = writeln!(text, "{:9}  {}: {}", claim.verdict.name(), claim.id, claim.claim);
         for (what, value) in [("simulated", &claim.simulated), ("measured", &claim.measured)] {
             if let Some(value) = value {
-                let _ = writeln!(text, "           {what} {value}");
+                let _ = writeln!(text, "           {what} {}", terminal(value));
             }
         }
         if !claim.detail.is_empty() {
             let what = if claim.verdict == Verdict::Open { "settled by " } else { "" };
-            let _ = writeln!(text, "           {what}{}", claim.detail);
+            let _ = writeln!(text, "           {what}{}", terminal(&claim.detail));
         }
     }
     let _ = writeln!(text, "\n{}", summary(judged));
@@ -36,7 +37,7 @@ pub fn claims_markdown(judged: &[Judged]) -> String {
             claim.verdict.name(),
             &claim.detail,
         ];
-        let _ = writeln!(text, "| {} |", cells.map(|cell| cell.replace('|', "\\|")).join(" | "));
+        let _ = writeln!(text, "| {} |", cells.map(markdown).join(" | "));
     }
     text.push_str(
         "\nWhat is simulated is counted, the same on every machine. What is measured is a ratio on the GPU named: a figure \

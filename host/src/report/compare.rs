@@ -1,5 +1,6 @@
 //! Two results files side by side: on the terminal, and as Markdown.
 
+use super::escape::{markdown, terminal};
 use super::table;
 use crate::bench::L2;
 use crate::compare::{Comparison, Row, Source};
@@ -12,17 +13,19 @@ const HEADER: [&str; 6] = ["kernel", "case", "reference ms", "results ms", "spee
 pub fn comparison_table(comparison: &Comparison) -> String {
     let mut table = table::new(&HEADER);
     for row in &comparison.rows {
-        table.add_row(cells(row));
+        table.add_row(cells(row).map(|cell| terminal(&cell)));
     }
-    format!("{}\n{}\n{}\n", heading(comparison).join("\n"), table.trim_fmt(), summary(comparison))
+    let heading = heading(comparison).map(|line| terminal(&line)).join("\n");
+    format!("{heading}\n{}\n{}\n", table.trim_fmt(), summary(comparison))
 }
 
 /// The same in Markdown.
 pub fn comparison_markdown(comparison: &Comparison) -> String {
-    let mut text = format!("# Comparison\n\n{}\n\n", heading(comparison).join("\n"));
+    let heading = heading(comparison).map(|line| markdown(&line)).join("\n");
+    let mut text = format!("# Comparison\n\n{heading}\n\n");
     let _ = writeln!(text, "| {} |\n| --- | --- | ---: | ---: | ---: | --- |", HEADER.join(" | "));
     for row in &comparison.rows {
-        let _ = writeln!(text, "| {} |", cells(row).join(" | "));
+        let _ = writeln!(text, "| {} |", cells(row).map(|cell| markdown(&cell)).join(" | "));
     }
     let _ = writeln!(text, "\n{}", summary(comparison));
     text
@@ -41,11 +44,12 @@ fn cells(row: &Row) -> [String; 6] {
 }
 
 fn heading(comparison: &Comparison) -> [String; 3] {
-    let describe = |Source { file, driver, ptx, l2 }: &Source| {
+    let describe = |Source { file, driver, ptx, l2, unfinished }: &Source| {
         let build = ptx.backend.as_deref().unwrap_or("a compiler that its PTX does not name");
         let driver = driver.as_deref().unwrap_or("unknown");
         let l2 = if *l2 == L2::Cold { "flushed" } else { "left as it was" };
-        format!("{file}: kernels by {build}, L2 {l2}, driver for CUDA {driver}.")
+        let unfinished = if *unfinished { " Its run was ended before its last case." } else { "" };
+        format!("{file}: kernels by {build}, L2 {l2}, driver for CUDA {driver}.{unfinished}")
     };
     let Comparison { gpu, tolerance, reference, results, .. } = comparison;
     [
@@ -85,6 +89,7 @@ mod tests {
             driver: Some("13.0".into()),
             ptx: PtxRecord { backend: backend.map(str::to_owned), target: None, source_hash: None },
             l2: L2::Cold,
+            unfinished: backend.is_none(),
         };
         let row = |kernel: &str, results_ms: Option<f64>, verdict| Row {
             kernel: kernel.into(),
@@ -108,7 +113,7 @@ mod tests {
         };
         insta::assert_snapshot!(comparison_table(&comparison), @r"
         Measured on NVIDIA H200; speeds are relative to the reference, and the same within 1 %.
-        Reference peers.json: kernels by a compiler that its PTX does not name, L2 flushed, driver for CUDA 13.0.
+        Reference peers.json: kernels by a compiler that its PTX does not name, L2 flushed, driver for CUDA 13.0. Its run was ended before its last case.
         Results bench.json: kernels by llvm, L2 flushed, driver for CUDA 13.0.
          kernel            case        reference ms   results ms   speed   verdict
         ───────────────────────────────────────────────────────────────────────────
@@ -120,7 +125,7 @@ mod tests {
         # Comparison
 
         Measured on NVIDIA H200; speeds are relative to the reference, and the same within 1 %.
-        Reference peers.json: kernels by a compiler that its PTX does not name, L2 flushed, driver for CUDA 13.0.
+        Reference peers.json: kernels by a compiler that its PTX does not name, L2 flushed, driver for CUDA 13.0. Its run was ended before its last case.
         Results bench.json: kernels by llvm, L2 flushed, driver for CUDA 13.0.
 
         | kernel | case | reference ms | results ms | speed | verdict |

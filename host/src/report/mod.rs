@@ -2,6 +2,7 @@
 
 mod claims;
 mod compare;
+pub mod escape;
 mod predict;
 mod profile;
 mod table;
@@ -27,4 +28,10 @@ pub fn print(text: &str) -> Result<()> {
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
         written => written.context("standard output"),
     }
+}
+
+/// Says a line, or some, on standard error. If nobody can hear it, the work goes on.
+pub fn say(text: &str) {
+    let lines: Vec<_> = text.trim_end().split('\n').map(escape::terminal).collect();
+    let _ = writeln!(std::io::stderr(), "{}", lines.join("\n"));
 }

@@ -1,5 +1,6 @@
 //! The table on the terminal.
 
+use crate::bench::COPY;
 use crate::record::{Record, SiteRecord, Timed, TransactionsRecord};
 use comfy_table::{CellAlignment, ContentArrangement, Table, TableComponent, presets};
 
@@ -7,6 +8,7 @@ use comfy_table::{CellAlignment, ContentArrangement, Table, TableComponent, pres
 pub fn table(records: &[Record]) -> String {
     let mut text = String::new();
     let (timed, rest): (Vec<_>, Vec<_>) = records.iter().partition(|record| record.on == "gpu");
+    let (timed, left_out) = without_most_copies(timed);
     for part in [rest, timed] {
         if let Some(first) = part.first() {
             let rows = if first.on == "gpu" { gpu(&part) } else { simulated(&part) };
@@ -17,6 +19,11 @@ pub fn table(records: &[Record]) -> String {
             }
         }
     }
+    if left_out > 0 {
+        text.push_str(&format!(
+            "{COPY}: the largest and the fastest; {left_out} of other sizes stand in the JSON alone.\n"
+        ));
+    }
     let failed = records.iter().filter_map(|record| Some((record, record.error.as_ref()?)));
     for (record, error) in failed {
         let message = error.message.replace('\n', "\n  ");
@@ -26,6 +33,19 @@ pub fn table(records: &[Record]) -> String {
         ));
     }
     text
+}
+
+/// The rows without the device's copies of all sizes but the largest and the fastest, and how many those are.
+fn without_most_copies(rows: Vec<&Record>) -> (Vec<&Record>, usize) {
+    let copies = rows.iter().enumerate().filter(|(_, row)| row.kernel == COPY);
+    let gbps = |row: &Record| row.timed.as_ref().map_or(0.0, |timed| timed.gbps);
+    let largest = copies.clone().max_by_key(|(_, row)| row.bytes).map(|(i, _)| i);
+    let fastest = copies.max_by(|(_, a), (_, b)| gbps(a).total_cmp(&gbps(b))).map(|(i, _)| i);
+    let all = rows.len();
+    let shown = |(i, row): (usize, &Record)| row.kernel != COPY || [largest, fastest].contains(&Some(i));
+    let rows: Vec<_> = rows.into_iter().enumerate().filter(|(i, row)| shown((*i, row))).map(|(_, row)| row).collect();
+    let left_out = all - rows.len();
+    (rows, left_out)
 }
 
 /// A table with `header`, whose first two columns, and the last, are text.
@@ -194,6 +214,33 @@ mod tests {
             wavefronts_ideal: None,
             transactions: None,
         }
+    }
+
+    #[test]
+    fn of_the_devices_copies_the_largest_and_the_fastest_are_shown() {
+        let copy = |bytes: u64, ms: f64| {
+            let mut copy = record(COPY);
+            (copy.on, copy.case, copy.bytes) = ("gpu".into(), format!("{bytes} bytes"), bytes);
+            copy.timed = Some(crate::bench::timed(vec![ms], crate::bench::L2::Cold, bytes, None, None));
+            copy
+        };
+        let mut timed = copy(7, 1.0);
+        timed.kernel = "copy_vec4".into();
+        let rows = [copy(1000, 1.0), copy(2000, 0.2), copy(4000, 0.5), copy(8000, 1.5), timed];
+        let shown = |rows: &[Record]| {
+            let text = table(rows);
+            let shown = |row: &&Record| text.contains(&row.case);
+            (rows.iter().filter(shown).map(|row| row.bytes).collect::<Vec<_>>(), text)
+        };
+        let (bytes, text) = shown(&rows);
+        assert_eq!(bytes, [2000, 8000, 7], "{text}");
+        assert!(
+            text.ends_with("cuMemcpyDtoD: the largest and the fastest; 2 of other sizes stand in the JSON alone.\n"),
+            "{text}"
+        );
+        let (bytes, text) = shown(&rows[2..]);
+        assert_eq!(bytes, [4000, 8000, 7]);
+        assert!(!text.contains("JSON"), "nothing is left out: {text}");
     }
 
     #[test]

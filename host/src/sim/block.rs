@@ -4,7 +4,7 @@ use super::finding::{Kind, Position};
 use super::lane::{self, Context, Place, State};
 use super::overflow::{self, Overflow};
 use super::stack::Stack;
-use super::{Job, Pulse};
+use super::{Job, Pulse, SimulationError};
 use corosensei::{Coroutine, CoroutineResult};
 use std::any::Any;
 use std::cell::RefCell;
@@ -101,8 +101,7 @@ impl Runner {
         let mut stack = match waiting.or_else(|| self.idle.pop()).map_or_else(|| self.spawn(), Ok) {
             Ok(stack) => stack,
             Err(reason) => {
-                // The job ends without findings.
-                self.job.refuse_stack(reason);
+                self.job.break_off(SimulationError::NoStack { reason });
                 return self.context().stopped = true;
             }
         };

@@ -3,8 +3,8 @@
 //! One concern a file: `block` schedules the threads of a block, `stack` and `overflow` keep and watch their stacks, `lane` is
 //! the machine that a thread's calls go to, `requests` puts the accesses of a warp together, [`coalesce`], [`banks`] and
 //! [`arch`] say what a request costs, `memory` and `shared` hold the data, `pages` makes it ready as it is touched, `spare`
-//! gets what holds it from the system and keeps it for the next simulation, and `sanitizer` remembers who touched it; `pattern` and
-//! `sample` say how addresses move from lane to lane, and [`trace`] hands on what blocks ask for, where that is asked for.
+//! gets what holds it from the system and keeps it for the next simulation, `limits` says how much the system gives, and
+//! `sanitizer` remembers who touched it; `pattern` and `sample` say how addresses move from lane to lane, and [`trace`] hands on what blocks ask for, where that is asked for.
 //! Blocks run in parallel; counts are sums, and what depends on the order of blocks (atomic additions, traces) waits for its
 //! turn, so the results are the same on any number of threads.
 
@@ -14,6 +14,7 @@ mod block;
 pub mod coalesce;
 mod finding;
 mod lane;
+mod limits;
 mod memory;
 mod overflow;
 mod pages;
@@ -40,10 +41,12 @@ use memory::Memory;
 use sample::Sampler;
 use sanitizer::{Look, Shadow};
 use stack::Room;
+use std::any::Any;
 use std::collections::{BTreeMap, BTreeSet};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
 use std::sync::mpsc::{self, RecvTimeoutError};
-use std::sync::{Arc, Condvar, Mutex, OnceLock};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use trace::{Observer, Trace};
 
@@ -94,10 +97,9 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Self {
-        let threads = std::thread::available_parallelism().map_or(1, usize::from);
         let limits = Limits::default();
         Self {
-            threads,
+            threads: crate::parallel::threads(),
             max_blocks: u64::MAX,
             from_the_front: false,
             limits,
@@ -251,17 +253,18 @@ struct Job {
     faulty: AtomicU64,
     /// Whether there is hardly any memory left: no other block begins, those that run stop, and what they found does not matter.
     exhausted: AtomicBool,
-    /// Why the system gave no stack for a thread, which ends the job in the same way.
-    no_stack: OnceLock<std::io::Error>,
+    /// Why a worker broke off: likewise.
+    broken: Mutex<Option<SimulationError>>,
     turns: Turns,
     pulse: Vec<Arc<Pulse>>,
 }
 
 impl Job {
-    /// The system gives no stack for a thread of a block: the job ends.
-    fn refuse_stack(&self, reason: std::io::Error) {
-        let _ = self.no_stack.set(reason);
+    /// No other block begins, and none waits for another any more.
+    fn break_off(&self, why: SimulationError) {
+        self.broken.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(why);
         self.exhausted.store(true, Relaxed);
+        self.turns.end_all();
     }
 }
 
@@ -278,7 +281,8 @@ impl Observed {
     }
 
     fn hand_over(&self, turn: u64, trace: Trace) {
-        let mut waiting = self.waiting.lock().expect("no panic under this lock");
+        // An observer may break off.
+        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
         let (next, later) = &mut *waiting;
         later.insert(turn, trace);
         while let Some(trace) = later.remove(next) {
@@ -330,6 +334,12 @@ impl Turns {
         ended.waiting += 1;
         ended = self.changed.wait_while(ended, |ended| ended.below < turn).expect("no panic under this lock");
         ended.waiting -= 1;
+    }
+
+    /// Nobody waits any more.
+    fn end_all(&self) {
+        self.ended.lock().unwrap_or_else(PoisonError::into_inner).below = u64::MAX;
+        self.changed.notify_all();
     }
 
     fn end(&self, turn: u64) {
@@ -384,7 +394,19 @@ pub enum SimulationError {
     )]
     NoStack {
         /// What the system says.
-        reason: String,
+        reason: std::io::Error,
+    },
+    /// The system starts no thread to run blocks on.
+    #[error("the system starts no thread for the simulator: {reason}; allow more (`ulimit -u`, `ulimit -v`)")]
+    NoThread {
+        /// What the system says.
+        reason: std::io::Error,
+    },
+    /// A worker broke off.
+    #[error("the simulator broke off: {panic}; unless memory ran out, this is a bug of busload")]
+    Worker {
+        /// What it said.
+        panic: String,
     },
     /// The system gives no addresses for a buffer, or for what the sanitizer keeps of one.
     #[error(
@@ -399,6 +421,11 @@ pub enum SimulationError {
 }
 
 impl SimulationError {
+    fn of_panic(panic: &dyn Any) -> Self {
+        let said = panic.downcast_ref::<String>().map(String::as_str).or(panic.downcast_ref().copied());
+        Self::Worker { panic: said.unwrap_or("a panic without a message").to_owned() }
+    }
+
     /// Its name in results: one word.
     #[must_use]
     pub fn kind(&self) -> &'static str {
@@ -406,6 +433,8 @@ impl SimulationError {
             Self::Plan(_) => "plan",
             Self::SharedMemory { .. } => "shared memory",
             Self::TooLarge { .. } | Self::Exhausted { .. } | Self::NoStack { .. } | Self::Refused { .. } => "memory",
+            Self::NoThread { .. } => "threads",
+            Self::Worker { .. } => "simulator",
         }
     }
 }
@@ -451,13 +480,13 @@ fn run(
     let choose = if options.from_the_front { Blocks::first } else { Blocks::choose };
     let blocks = choose(plan.launch.block_count(), options.max_blocks);
     let needed = memory_needed(&kernel, &plan, options);
-    let available = spare::available();
+    let available = limits::available();
     if let Some(available) = available.filter(|available| blocks.complete() && needed > *available) {
         return Err(SimulationError::TooLarge { needed, available });
     }
     let reserve = available.map_or(0, |available| available / RESERVE);
-    let workers = options.threads.max(1).min(usize::try_from(blocks.count()).unwrap_or(usize::MAX));
-    let (_room, workers) = Room::set_aside(workers, plan.launch.block_threads() as usize);
+    let workers = limits::workers(options.threads, plan.launch.block_threads()).min(blocks.count());
+    let (_room, workers) = Room::set_aside(workers as usize, plan.launch.block_threads() as usize);
     let limits = options.limits.of_plan(&plan);
     let job = Arc::new(Job {
         kernel,
@@ -476,31 +505,20 @@ fn run(
         done: AtomicU64::new(0),
         faulty: AtomicU64::new(u64::MAX),
         exhausted: AtomicBool::new(false),
-        no_stack: OnceLock::new(),
+        broken: Mutex::default(),
         turns: Turns::default(),
         pulse: (0..workers).map(|_| Arc::default()).collect(),
     });
-    let (sender, results) = mpsc::channel();
-    for worker in 0..workers {
-        let (job, sender) = (Arc::clone(&job), sender.clone());
-        // Not scoped: a thread in an endless loop is left behind.
-        std::thread::spawn(move || {
-            let part = work(&job, worker);
-            drop(job);
-            // Nobody listens any more if another thread did not end.
-            let _ = sender.send(part);
-        });
-    }
-    drop(sender);
+    let (results, workers) = start(&job)?;
     let mut watch = Watch::new(&job);
     let mut parts = Vec::new();
     loop {
         match results.recv_timeout(Duration::from_millis(50)) {
-            Ok(part) => parts.push(part),
+            Ok(part) => parts.extend(part),
             Err(RecvTimeoutError::Disconnected) => break,
             Err(RecvTimeoutError::Timeout) => {
                 progress(job.done.load(Relaxed), blocks.count());
-                if spare::available().is_some_and(|available| available < reserve) {
+                if limits::available().is_some_and(|available| available < reserve) {
                     job.exhausted.store(true, Relaxed);
                 }
                 if let Some(finding) = watch.look(&job) {
@@ -513,12 +531,11 @@ fn run(
             }
         }
     }
-    assert_eq!(parts.len(), workers, "a worker of the simulator panicked");
+    if let Some(error) = job.broken.lock().unwrap_or_else(PoisonError::into_inner).take() {
+        return Err(error);
+    }
     if job.exhausted.load(Relaxed) {
-        return Err(match job.no_stack.get() {
-            Some(reason) => SimulationError::NoStack { reason: reason.to_string() },
-            None => SimulationError::Exhausted { reserve },
-        });
+        return Err(SimulationError::Exhausted { reserve });
     }
     let claimed_twice = || {
         let claims: u64 = parts.iter().map(|part| part.claims).sum();
@@ -526,6 +543,34 @@ fn run(
     };
     let suspicious = job.suspicious.load(Relaxed) || workers > 1 && look == Look::First && claimed_twice();
     Ok((gather(job, parts, shared_bytes), suspicious))
+}
+
+/// Starts the workers of a job, or as many of them as the system starts threads; says how many, and where they send what they
+/// counted.
+fn start(job: &Arc<Job>) -> Result<(mpsc::Receiver<Option<Part>>, usize), SimulationError> {
+    /// How long to wait for a first thread: those of the simulation before may be on their way out.
+    const PATIENCE: Duration = Duration::from_millis(300);
+    let (sender, results) = mpsc::channel();
+    let begun = Instant::now();
+    let mut started = 0;
+    while started < job.pulse.len() {
+        let (job, sender) = (Arc::clone(job), sender.clone());
+        let run = move || {
+            let part = catch_unwind(AssertUnwindSafe(|| work(&job, started)));
+            let part = part.map_err(|panic| job.break_off(SimulationError::of_panic(&*panic))).ok();
+            drop(job);
+            // Nobody listens any more if another thread did not end.
+            let _ = sender.send(part);
+        };
+        // Not scoped: a thread in an endless loop is left behind.
+        match std::thread::Builder::new().spawn(run) {
+            Ok(_) => started += 1,
+            Err(_) if started > 0 => break,
+            Err(_) if begun.elapsed() < PATIENCE => std::thread::sleep(PATIENCE / 100),
+            Err(reason) => return Err(SimulationError::NoThread { reason }),
+        }
+    }
+    Ok((results, started))
 }
 
 /// What one worker counted, and what it found in which turn.
@@ -682,5 +727,31 @@ mod tests {
         assert!(all.complete() && (0..all.count()).map(|i| all.get(i)).eq(0..7));
         let first = Blocks::first(1 << 30, 5);
         assert!(!first.complete() && (0..first.count()).map(|i| first.get(i)).eq(0..5));
+    }
+
+    /// Breaks off at the first block.
+    #[derive(Debug)]
+    struct Breaks;
+
+    impl Observer for Breaks {
+        fn block(&self, _: Trace) {
+            panic!("as it must");
+        }
+
+        fn lines_a_warp(&self) -> u32 {
+            1
+        }
+    }
+
+    #[test]
+    fn a_worker_that_breaks_off_is_an_error_and_nobody_waits_for_it() {
+        // Its blocks wait for one another.
+        let kernels = Some(crate::cases::kernel("reduce_grid_stride").expect("a kernel"));
+        let runs = crate::cases::Selection { kernels, ..Default::default() };
+        let run = runs.runs(crate::cases::Sizes::Small, 108).expect("a run").swap_remove(0);
+        let options = Options { threads: 3, observer: Some(Arc::new(Breaks)), ..Options::default() };
+        let error = simulate(run.kernel, run.plan, &options, &|_, _| ()).err().expect("it breaks off");
+        assert_eq!(error.kind(), "simulator");
+        assert!(error.to_string().starts_with("the simulator broke off: as it must; "), "{error}");
     }
 }

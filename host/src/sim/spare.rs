@@ -7,7 +7,6 @@ use memmap2::{MmapOptions, MmapRaw};
 use std::collections::BTreeMap;
 use std::mem::ManuallyDrop;
 use std::sync::{Mutex, MutexGuard};
-use sysinfo::System;
 
 /// How many bytes are kept at most: 256 MiB.
 const MOST: usize = 256 << 20;
@@ -25,6 +24,16 @@ fn spare() -> MutexGuard<'static, Spare> {
     SPARE.lock().expect("no panic under this lock")
 }
 
+/// Bytes that are kept.
+pub(super) fn kept() -> u64 {
+    spare().bytes as u64
+}
+
+/// Gives the system back what is kept.
+fn release() {
+    *spare() = Spare::default();
+}
+
 /// Memory that holds anything, and is kept for others once it is dropped.
 pub(super) struct Words {
     memory: ManuallyDrop<MmapRaw>,
@@ -40,7 +49,12 @@ impl Words {
         drop(spare);
         // Of what a large launch has, a sample of its blocks touches little.
         let anew = || MmapOptions::new().len(bytes).no_reserve_swap().map_anon().map(MmapRaw::from);
-        let memory = kept.map_or_else(anew, Ok).map_err(|reason| SimulationError::Refused { bytes, reason })?;
+        let memory = kept.map_or_else(anew, Ok).or_else(|_| {
+            // What is kept may be what is missing.
+            release();
+            anew()
+        });
+        let memory = memory.map_err(|reason| SimulationError::Refused { bytes, reason })?;
         Ok(Self { memory: ManuallyDrop::new(memory) })
     }
 
@@ -68,15 +82,6 @@ impl Drop for Words {
             spare.by_size.entry(bytes).or_default().push(memory);
         }
     }
-}
-
-/// Bytes of memory that can still be had; none where the system does not tell.
-pub(super) fn available() -> Option<u64> {
-    let mut system = System::new().ok()?;
-    system.refresh_memory();
-    let of_container = system.cgroup_limits().map(|limits| limits.total_memory.saturating_sub(limits.rss));
-    let available = of_container.unwrap_or(u64::MAX).min(system.available_memory());
-    (system.total_memory() > 0).then_some(available)
 }
 
 #[cfg(test)]

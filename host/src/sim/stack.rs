@@ -1,6 +1,7 @@
 //! The stacks that threads of kernels run on, kept for the simulations to come: to map them anew takes longer than many a
 //! kernel.
 
+use crate::input;
 use corosensei::stack::{self, DefaultStack, StackPointer};
 use std::io;
 use std::sync::Mutex;
@@ -85,7 +86,7 @@ const MAPPINGS: usize = 65_530;
 /// How many stacks may be set aside: each takes two mappings of the process, its own and that of its guard page, of which half
 /// remain for everything else.
 fn most_stacks() -> usize {
-    let mappings = std::fs::read_to_string("/proc/sys/vm/max_map_count");
+    let mappings = input::text("/proc/sys/vm/max_map_count", input::DESCRIPTION);
     mappings.ok().and_then(|number| number.trim().parse().ok()).unwrap_or(MAPPINGS) / 4
 }
 

@@ -2,11 +2,11 @@
 //! where several threads share a word, in accesses narrower than a cell, and of lanes of a warp that share global memory.
 
 use super::order::{Moment, Order};
+use crate::parallel;
 use crate::sim::SimulationError;
 use crate::sim::pages::{PAGE, Pages};
 use crate::sim::spare::Words;
 use gpu::suite::{Before, Buffer, Operation};
-use rayon::prelude::*;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// Bits of a thread's number, and of what stands in its place for several.
@@ -60,6 +60,9 @@ pub(in crate::sim) struct Shadow {
 
 /// Cells of a page.
 const CELLS: usize = PAGE as usize / size_of::<GlobalCell>();
+
+/// Pages of cells that a thread looks at in one go.
+const PAGES: usize = 16;
 
 impl Shadow {
     /// Bytes it takes for each element of the buffer.
@@ -134,9 +137,13 @@ impl Shadow {
 
     /// How many cells somebody has touched. If workers have claimed more, two have claimed the same one at the same time.
     pub(in crate::sim) fn touched(&self) -> u64 {
-        let touched = |cells: &[GlobalCell]| cells.iter().filter(|cell| cell.0.load(Relaxed) != 0).count() as u64;
-        let pages = self.cells().par_chunks(CELLS).enumerate();
-        pages.filter(|(page, _)| self.pages.is_ready(*page)).map(|(_, cells)| touched(cells)).sum()
+        let in_page = |cells: &[GlobalCell]| cells.iter().filter(|cell| cell.0.load(Relaxed) != 0).count() as u64;
+        let in_piece = |(piece, cells): (usize, &[GlobalCell])| {
+            let pages = (PAGES * piece..).zip(cells.chunks(CELLS)).filter(|(page, _)| self.pages.is_ready(*page));
+            pages.map(|(_, cells)| in_page(cells)).sum::<u64>()
+        };
+        let pieces = self.cells().chunks(PAGES * CELLS).enumerate();
+        parallel::map(pieces, parallel::threads(), in_piece).into_iter().sum()
     }
 }
 
