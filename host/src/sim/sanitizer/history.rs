@@ -71,10 +71,14 @@ impl History {
         if site.operation() != Operation::Store && !initialized && unwritten != 0 && self.early.len() < EARLY {
             self.early.push(Early { line, touch: Touch { bytes: unwritten, ..touch } });
         }
-        let race = touches.race(&touch, order);
+        let mut first = None;
+        for earlier in touches.racing(&touch, order) {
+            *self.raced.entry(line).or_default() |= earlier.bytes & bytes;
+            first = first.or(Some(*earlier));
+        }
         touches.enter(touch);
-        let (earlier, common) = race?;
-        *self.raced.entry(line).or_default() |= common;
+        let earlier = first?;
+        let common = earlier.bytes & bytes;
         Some(Race { earlier, address: line * LINE + u64::from(common.trailing_zeros()) })
     }
 
@@ -118,16 +122,15 @@ impl Line {
         writes.fold(0, |bytes, touch| bytes | touch.bytes)
     }
 
-    /// The first access that races with `touch`, and the bytes that both touch.
-    fn race(&self, touch: &Touch, order: &Order) -> Option<(Touch, u16)> {
-        let racing = self.0.iter().find(|earlier| {
+    /// The accesses that race with `touch`, in order.
+    fn racing(&self, touch: &Touch, order: &Order) -> impl Iterator<Item = &Touch> {
+        self.0.iter().filter(|earlier| {
             let operations = [earlier.site.operation(), touch.site.operation()];
             earlier.bytes & touch.bytes != 0
                 && operations != [Operation::Load; 2]
                 && operations != [Operation::Atomic; 2]
                 && order.unordered(earlier.moment, touch.moment)
-        })?;
-        Some((*racing, racing.bytes & touch.bytes))
+        })
     }
 
     fn enter(&mut self, touch: Touch) {
