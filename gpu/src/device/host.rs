@@ -363,7 +363,7 @@ pub trait Machine {
     fn constant_array(&self, name: &'static str, bytes: usize, at: &'static Location<'static>) -> u64;
 
     /// The address of the block's dynamic shared memory.
-    fn dynamic_shared(&self) -> u32;
+    fn dynamic_shared(&self, at: &'static Location<'static>) -> u32;
 
     /// Waits for the block.
     fn sync_threads(&self, at: &'static Location<'static>);
@@ -379,7 +379,7 @@ pub trait Machine {
     fn pause(&self, is_far: bool, at: &'static Location<'static>);
 
     /// How many calls the lane has made.
-    fn clock(&self) -> u64;
+    fn clock(&self, at: &'static Location<'static>) -> u64;
 
     /// The lane has ended. Says whether the calling thread goes on as another one, which begins.
     fn end(&self) -> bool;
@@ -666,12 +666,14 @@ pub(super) fn index_x() -> usize {
     block_idx[0] as usize * block_dim[0] as usize + thread_idx[0] as usize
 }
 
+#[track_caller]
 pub(super) fn clock() -> u64 {
-    machine().clock()
+    machine().clock(Location::caller())
 }
 
+#[track_caller]
 pub(super) fn dynamic_shared() -> u32 {
-    machine().dynamic_shared()
+    machine().dynamic_shared(Location::caller())
 }
 
 pub(super) fn fma(a: f32, b: f32, c: f32) -> f32 {

@@ -949,8 +949,8 @@ impl Machine for Simulator {
         })
     }
 
-    fn dynamic_shared(&self) -> u32 {
-        self.step(None, |block| {
+    fn dynamic_shared(&self, at: &'static Location<'static>) -> u32 {
+        self.step(Some(at), |block| {
             block.call()?;
             Ok(block.shared.dynamic())
         })
@@ -987,8 +987,8 @@ impl Machine for Simulator {
         self.step(None, Context::end_lane)
     }
 
-    fn clock(&self) -> u64 {
-        self.step(None, |block| {
+    fn clock(&self, at: &'static Location<'static>) -> u64 {
+        self.step(Some(at), |block| {
             block.call()?;
             Ok(block.calls())
         })
