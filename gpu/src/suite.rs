@@ -504,15 +504,18 @@ pub type ExpectedBits = Box<dyn Fn(u64) -> Option<u64> + Send + Sync>;
 pub enum Before {
     /// The element of each index.
     Filled(Box<dyn Fill>),
-    /// [`POISON`].
+    /// Bytes that tell whether the kernel wrote them: [`POISON`], and on a GPU, where nothing else tells, [`OTHER_POISON`] in
+    /// another run.
     Poison,
     /// Zero.
     Zero,
 }
 
-/// Every byte of an output before the kernel runs: NaN in every floating-point format, all ones as an integer, which
-/// no input holds.
+/// Every byte of an output before the kernel runs: NaN in every floating-point format.
 pub const POISON: u8 = 0xFF;
+
+/// Every byte of an output before another run: what a kernel left alone differs in every bit.
+pub const OTHER_POISON: u8 = !POISON;
 
 /// A buffer of a plan.
 pub struct Buffer {
@@ -639,9 +642,9 @@ pub fn noise(i: u64) -> f32 {
     (z >> 41) as f32
 }
 
-/// As [`noise`], of 8 bits: any value but -1, whose bits are [`POISON`].
+/// As [`noise`], of 8 bits: any value.
 pub fn noise_i8(i: u64) -> i8 {
-    (noise(i) as u32 % 255) as u8 as i8
+    noise(i) as u32 as i8
 }
 
 /// As [`noise`], of 16 bits: a finite, positive number.

@@ -4,8 +4,8 @@ use crate::cases::Run;
 use crate::cuda::{Gpu, Prepared, RunError};
 use crate::record::{self, ErrorRecord, Occupancy, Record, Simulated, SiteRecord, Timed};
 use crate::sim::{self, Outcome, SimulationError};
-use crate::verify::{self, Check, Mismatch};
-use gpu::suite::{Counts, Plan};
+use crate::verify::{self, Actual, Check, Mismatch, Written};
+use gpu::suite::{Before, Buffer, Counts, OTHER_POISON, POISON, Plan};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -137,8 +137,8 @@ fn judge(plan: &Plan, outcome: &Outcome) -> Option<ErrorRecord> {
     if !outcome.blocks.complete() {
         return None;
     }
-    // Without findings the memory is there.
-    if let Err(mismatch) = verify::verify(plan, |buffer, i| outcome.bits(buffer, i).unwrap_or_default()) {
+    let actual = |buffer, i| outcome.actual(buffer, i).expect("without findings the memory is there");
+    if let Err(mismatch) = verify::verify(plan, actual) {
         return error("verification", mismatch);
     }
     let differences = count_differences(plan, outcome);
@@ -245,22 +245,22 @@ impl From<RunError> for Failure {
 type Taken = (Vec<f64>, Option<f64>);
 
 fn verify_and_time(prepared: &Prepared<'_>, samples: Option<Samples>) -> Result<Option<Taken>, Failure> {
-    let mut checks: Vec<(&'static str, Check<'_>)> = Vec::new();
-    prepared.verify(&mut |buffer, start, bytes| {
-        if checks.last().is_none_or(|(name, _)| *name != buffer.name) {
-            checks.push((buffer.name, Check::new(buffer)));
-        }
-        let size = buffer.element.size() as usize;
-        if let Some((_, check)) = checks.last_mut() {
-            check.compare(start, (bytes.len() / size) as u64, |i| {
-                let at = (i - start) as usize * size;
-                let mut word = [0; 8];
-                word[..size].copy_from_slice(&bytes[at..at + size]);
-                u64::from_le_bytes(word)
-            });
-        }
-    })?;
-    checks.into_iter().try_for_each(|(_, check)| check.finish()).map_err(Failure::Wrong)?;
+    // What holds its poison after either run, nobody wrote: no byte is right in both.
+    for poison in [POISON, OTHER_POISON] {
+        let mut checks: Vec<(&'static str, Check<'_>)> = Vec::new();
+        prepared.verify(poison, &mut |buffer, start, bytes| {
+            if checks.last().is_none_or(|(name, _)| *name != buffer.name) {
+                checks.push((buffer.name, Check::new(buffer)));
+            }
+            let size = buffer.element.size() as usize;
+            if let Some((_, check)) = checks.last_mut() {
+                check.compare(start, (bytes.len() / size) as u64, |i| {
+                    element_on_gpu(buffer, poison, &bytes[(i - start) as usize * size..][..size])
+                });
+            }
+        })?;
+        checks.into_iter().try_for_each(|(_, check)| check.finish()).map_err(Failure::Wrong)?;
+    }
     let Some(samples) = samples else { return Ok(None) };
     let mut ticks = Vec::new();
     let samples_ms = measure(samples, || {
@@ -270,6 +270,15 @@ fn verify_and_time(prepared: &Prepared<'_>, samples: Option<Samples>) -> Result<
     })?;
     let ticks = sorted(ticks.split_off(ticks.len().min(samples.warm_up as usize)));
     Ok(Some((samples_ms, (!ticks.is_empty()).then(|| quantile(&ticks, 0.5)))))
+}
+
+/// An element of a buffer that stood poisoned before the run, if it is to be written.
+fn element_on_gpu(buffer: &Buffer, poison: u8, bytes: &[u8]) -> Actual {
+    let mut word = [0; 8];
+    word[..bytes.len()].copy_from_slice(bytes);
+    let as_before = matches!(buffer.before, Before::Poison) && bytes.iter().all(|byte| *byte == poison);
+    let written = if as_before { Written::Unknown } else { Written::All };
+    Actual { bits: u64::from_le_bytes(word), written }
 }
 
 /// Times the device's copy of so many bytes, read plus written: the ceiling of every table.

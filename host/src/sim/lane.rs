@@ -461,6 +461,9 @@ impl Context {
         let first_look = self.sanitizer.look() == Look::First;
         let unseen = if first_look { self.requests.see(place, u32::MAX) } else { 0 };
         let request = self.requests.get(place, |site, base| start(&self.shared, site, base));
+        if request.site.space() == Space::Global && request.site.operation() != Operation::Load {
+            self.job.memory.wrote(&request);
+        }
         if first_look {
             self.sanitizer.look_first(&self.job, &request, unseen, self.warp.start);
         }

@@ -5,11 +5,14 @@
 
 use super::SimulationError;
 use super::pages::{PAGE, Pages};
+use super::requests::Request;
 use super::spare::Words;
+use crate::verify::{Actual, Written};
 use gpu::device::host;
 use gpu::suite::{Before, Buffer, POISON, Plan};
 use std::ops::Range;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// Bits of an address that hold the offset; the rest holds the buffer's number, from 1. Buffers are smaller, so that no
 /// index leads from one to the next.
@@ -43,13 +46,26 @@ struct Bytes {
     /// atomically.
     words: Words,
     filled: Pages,
+    /// A bit for each byte, 1 once the kernel has written it; none if that need not be known. They are 0 from when a page is
+    /// filled on.
+    written: Option<Words>,
 }
 
 impl Bytes {
-    fn new(count: u64) -> Result<Self, SimulationError> {
+    fn new(buffer: &Buffer) -> Result<Self, SimulationError> {
+        let count = buffer.bytes();
         // Whole 16-byte cells.
         let words = Words::take(2 * count.div_ceil(16) as usize)?;
-        Ok(Self { count, words, filled: Pages::new(count.div_ceil(PAGE) as usize) })
+        let written = tells(buffer).then(|| Words::take(count.div_ceil(64) as usize)).transpose()?;
+        Ok(Self { count, words, filled: Pages::new(count.div_ceil(PAGE) as usize), written })
+    }
+
+    /// The words with the bits of the bytes in a range.
+    fn written(&self, bytes: Range<u64>) -> Option<&[AtomicU64]> {
+        let written = self.written.as_ref()?;
+        let (start, end) = ((bytes.start / 64) as usize, (bytes.end.div_ceil(64) as usize).min(written.len()));
+        // SAFETY: the words live as long as `self`, and are only accessed atomically.
+        Some(unsafe { std::slice::from_raw_parts(written.start().add(start).cast(), end - start) })
     }
 
     fn cell(&self, offset: u64) -> *mut u8 {
@@ -57,9 +73,20 @@ impl Bytes {
     }
 }
 
+/// Whether what the kernel writes to a buffer is remembered: the bytes of one that is to be written do not tell.
+fn tells(buffer: &Buffer) -> bool {
+    matches!(buffer.before, Before::Poison)
+}
+
+/// Bytes that the buffers of a plan take.
+pub(super) fn bytes(plan: &Plan) -> u64 {
+    let of = |buffer: &Buffer| buffer.bytes() + if tells(buffer) { buffer.bytes().div_ceil(8) } else { 0 };
+    plan.buffers.iter().map(of).sum()
+}
+
 impl Memory {
     pub(super) fn new(plan: Arc<Plan>) -> Result<Self, SimulationError> {
-        let buffers = plan.buffers.iter().map(|buffer| Bytes::new(buffer.bytes())).collect::<Result<_, _>>()?;
+        let buffers = plan.buffers.iter().map(Bytes::new).collect::<Result<_, _>>()?;
         Ok(Self { buffers, plan })
     }
 
@@ -104,6 +131,43 @@ impl Memory {
         // SAFETY: the words belong to the buffer, and nobody else refers to them before they are filled.
         let words = unsafe { std::slice::from_raw_parts_mut(bytes.words.start().add(words.start), words.len()) };
         fill(buffer, page as u64, words);
+        let page = page as u64 * PAGE;
+        bytes.written(page..page + PAGE).into_iter().flatten().for_each(|word| word.store(0, Relaxed));
+    }
+
+    /// Remembers what the lanes of a request have written: stores to global memory or additions.
+    #[inline(always)]
+    pub(super) fn wrote(&self, request: &Request<'_>) {
+        let (first, width) = (request.first(), request.site.width());
+        if request.base.is_some() && self.buffers[Self::number(first)].written.is_none() {
+            return;
+        }
+        // Lanes mostly go on where the one before ended.
+        let (mut start, mut end) = (first, first);
+        request.each(request.mask, |_, address| {
+            if address != end {
+                self.write(start..end);
+                start = address;
+            }
+            end = address + width;
+        });
+        self.write(start..end);
+    }
+
+    /// Remembers that bytes of one buffer were written.
+    #[inline(always)]
+    fn write(&self, addresses: Range<u64>) {
+        let (mut start, end) = (offset_of(addresses.start), offset_of(addresses.end));
+        let Some(words) = self.buffers[Self::number(addresses.start)].written(start..end) else { return };
+        for word in words {
+            let next = (start / 64 + 1) * 64;
+            let bits = u64::MAX >> (64 - (next.min(end) - start)) << (start % 64);
+            // Who reads it, after the run, sees it all.
+            if word.load(Relaxed) & bits != bits {
+                word.fetch_or(bits, Relaxed);
+            }
+            start = next;
+        }
     }
 
     /// The bytes of a filled buffer around a resolved address, as offsets: all of them in the end, and at least its page.
@@ -134,6 +198,23 @@ impl Memory {
     /// Whether `width` bytes at `address` lie in a buffer.
     pub(super) fn contains(&self, address: u64, width: u64) -> bool {
         self.buffer_of(address).is_some_and(|number| offset_of(address) + width <= self.buffers[number].count)
+    }
+
+    /// Element `i` of a buffer, after a run of the whole grid.
+    pub(super) fn actual(&self, buffer: usize, i: u64) -> Actual {
+        // It is filled from here on.
+        let bits = self.bits(buffer, i);
+        let size = self.plan.buffers[buffer].element.size();
+        let place = i * size;
+        let written = self.buffers[buffer].written(place..place + size).map_or(Written::All, |words| {
+            let all = u64::MAX >> (64 - size);
+            match words[0].load(Relaxed) >> (place % 64) & all {
+                0 => Written::Nothing,
+                bits if bits == all => Written::All,
+                _ => Written::Part,
+            }
+        });
+        Actual { bits, written }
     }
 
     /// The bits of element `i` of a buffer.

@@ -32,6 +32,7 @@ pub use pattern::Pattern;
 pub use sample::{Sample, Sampled, Sampling, Tally};
 
 use crate::arguments::ArgumentError;
+use crate::verify::Actual;
 use block::Runner;
 use gpu::device::host::{self, Kernel, Space, Watched};
 use gpu::suite::{Counts, Operation, Plan};
@@ -159,6 +160,11 @@ pub struct Outcome {
 }
 
 impl Outcome {
+    /// Element `i` of buffer number `buffer` of the plan, after a run of the whole grid; none if the run had to be abandoned.
+    pub fn actual(&self, buffer: usize, i: u64) -> Option<Actual> {
+        self.memory.as_ref().map(|memory| memory.actual(buffer, i))
+    }
+
     /// The bits of element `i` of buffer number `buffer` of the plan, after the run; none if the run had to be abandoned.
     pub fn bits(&self, buffer: usize, i: u64) -> Option<u64> {
         self.memory.as_ref().map(|memory| memory.bits(buffer, i))
@@ -326,7 +332,7 @@ pub enum SimulationError {
     /// The whole grid needs more memory than there is.
     #[error("the simulation needs {needed} bytes, and {available} are available: choose a smaller size")]
     TooLarge {
-        /// Bytes of the buffers, and of what the sanitizer keeps of those that the kernel may write.
+        /// Bytes of the buffers, and of what is kept of those that the kernel may write.
         needed: u64,
         /// Bytes that the system can still give.
         available: u64,
@@ -380,10 +386,10 @@ pub fn simulate(
     Ok(outcome)
 }
 
-/// Bytes of memory that simulating `kernel` on the whole grid of `plan` takes: the buffers, and what the sanitizer keeps of
-/// those that the kernel may write.
+/// Bytes of memory that simulating `kernel` on the whole grid of `plan` takes: the buffers, which bytes of outputs were
+/// written, and what the sanitizer keeps of those that the kernel may write.
 fn memory_needed(kernel: &Kernel, plan: &Plan, options: &Options) -> u64 {
-    let buffers = plan.buffers.iter().map(gpu::suite::Buffer::bytes).sum::<u64>();
+    let buffers = memory::bytes(plan);
     let shadows = if options.sanitize { sanitizer::shadow_bytes(kernel, plan) } else { 0 };
     buffers.saturating_add(shadows)
 }
