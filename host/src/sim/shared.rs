@@ -4,11 +4,8 @@
 
 use super::memory::Element;
 use gpu::device::host;
-use gpu::suite::POISON;
+use gpu::suite::{MOST_SHARED, MOST_STATIC_SHARED, POISON};
 use std::cell::UnsafeCell;
-
-/// Static shared memory a block may declare.
-const STATIC_LIMIT: u32 = 48 << 10;
 
 /// Where dynamic shared memory begins: past every static array.
 const DYNAMIC: u32 = 64 << 10;
@@ -34,7 +31,7 @@ pub(super) struct SharedMemory {
 impl SharedMemory {
     pub(super) fn new(dynamic_bytes: u32) -> Self {
         let dynamic = Array { name: "dynamic shared memory", offset: DYNAMIC, bytes: dynamic_bytes };
-        let bytes = if dynamic_bytes > 0 { DYNAMIC + dynamic_bytes } else { STATIC_LIMIT };
+        let bytes = if dynamic_bytes > 0 { DYNAMIC + dynamic_bytes } else { MOST_STATIC_SHARED };
         let cells = (0..bytes.div_ceil(16)).map(|_| UnsafeCell::new(BLANK)).collect();
         Self { cells, arrays: vec![dynamic], static_bytes: 0 }
     }
@@ -77,13 +74,21 @@ impl SharedMemory {
             return Ok(Self::address(number));
         }
         let offset = self.static_bytes.next_multiple_of(16);
-        let end =
-            u32::try_from(bytes).ok().and_then(|bytes| offset.checked_add(bytes)).filter(|end| *end <= STATIC_LIMIT);
-        let Some(end) = end else {
+        let end = u32::try_from(bytes).ok().and_then(|bytes| offset.checked_add(bytes));
+        let Some(end) = end.filter(|end| *end <= MOST_STATIC_SHARED) else {
             return Err(format!(
-                "the array `{name}` of {bytes} bytes takes the block past the {STATIC_LIMIT} bytes of static shared memory"
+                "the array `{name}` of {bytes} bytes takes the block past the {MOST_STATIC_SHARED} bytes of static shared \
+                 memory that CUDA gives it"
             ));
         };
+        let dynamic = self.arrays[0].bytes;
+        if end + dynamic > MOST_SHARED {
+            return Err(format!(
+                "the array `{name}` of {bytes} bytes takes the block to {} bytes of shared memory, {dynamic} of them dynamic, \
+                 and a GPU gives it at most {MOST_SHARED} (compute capability 9.0), others less",
+                end + dynamic
+            ));
+        }
         self.arrays.push(Array { name, offset, bytes: end - offset });
         self.static_bytes = end;
         Ok(Self::address(self.arrays.len() - 1))
