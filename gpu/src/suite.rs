@@ -298,6 +298,11 @@ impl Plan {
         self
     }
 
+    /// Whether the kernel leaves anything to be compared.
+    pub fn has_output(&self) -> bool {
+        self.buffers.iter().any(|buffer| buffer.after.is_some())
+    }
+
     /// Names a library's routine to be measured beside the kernel, on the same buffers.
     pub fn beside(mut self, library: Library) -> Self {
         self.library = Some(library);
@@ -326,9 +331,7 @@ impl Plan {
     }
 
     fn expect(mut self, buffer: &'static str, operation: Operation, width: u32, counts: Counts) -> Self {
-        if counts.requests > 0 {
-            self.expected.push(Expected { buffer, operation, width, counts });
-        }
+        self.expected.push(Expected { buffer, operation, width, counts });
         self
     }
 }
@@ -404,7 +407,7 @@ pub const MOST_SHARED: u32 = 227 << 10;
 impl Launch {
     /// At least one thread for each of `threads`, in blocks of `block` along x.
     pub fn linear(threads: u64, block: u32) -> Result<Self, PlanError> {
-        Self::blocks([threads.div_ceil(block.into()).max(1), 1], [block, 1])
+        Self::blocks([threads.div_ceil(block.max(1).into()).max(1), 1], [block, 1])
     }
 
     /// Enough blocks to cover `columns` by `rows`, each block covering `tile` (columns, rows) with `block` threads.
@@ -417,7 +420,7 @@ impl Launch {
 
     /// A grid-stride launch: blocks of `block` threads, as many as cover `threads` but at most `limit`.
     pub fn grid_stride(threads: u64, block: u32, limit: u32) -> Result<Self, PlanError> {
-        Self::blocks([threads.div_ceil(block.into()).clamp(1, limit.max(1).into()), 1], [block, 1])
+        Self::blocks([threads.div_ceil(block.max(1).into()).clamp(1, limit.max(1).into()), 1], [block, 1])
     }
 
     fn blocks(grid: [u64; 2], block: [u32; 2]) -> Result<Self, PlanError> {
@@ -784,6 +787,21 @@ pub struct Counts {
     pub wavefronts: u64,
     /// The wavefronts that the same bytes would need without conflicts.
     pub wavefronts_ideal: u64,
+}
+
+impl Counts {
+    /// Each of them with its name.
+    pub const fn named(self) -> [(&'static str, u64); 7] {
+        [
+            ("requests", self.requests),
+            ("lanes", self.lanes),
+            ("sectors", self.sectors),
+            ("ideal sectors", self.sectors_ideal),
+            ("lines", self.lines),
+            ("wavefronts", self.wavefronts),
+            ("ideal wavefronts", self.wavefronts_ideal),
+        ]
+    }
 }
 
 impl core::ops::Add for Counts {

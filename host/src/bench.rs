@@ -122,9 +122,12 @@ pub fn simulate(run: &Run, options: &sim::Options, progress: &dyn Fn(u64, u64)) 
         }
     };
     record.error = judge(&run.plan, &outcome);
-    record.verified = record.error.is_none() && outcome.blocks.complete();
-    record.simulated =
-        Some(Simulated { blocks: outcome.blocks.into(), sites: outcome.sites.iter().map(SiteRecord::from).collect() });
+    record.verified = record.error.is_none() && outcome.blocks.complete() && run.plan.has_output();
+    record.simulated = Some(Simulated {
+        blocks: outcome.blocks.into(),
+        counts_stated: !run.plan.expected.is_empty(),
+        sites: outcome.sites.iter().map(SiteRecord::from).collect(),
+    });
     (record, Some(outcome))
 }
 
@@ -145,8 +148,12 @@ fn judge(plan: &Plan, outcome: &Outcome) -> Option<ErrorRecord> {
     (!differences.is_empty()).then(|| error("counts", differences.trim_end())).flatten()
 }
 
-/// Where the counts of a whole grid are not the closed form of its family: a line for each difference.
+/// Where the counts of a whole grid are not the closed form of its family: a line for each operation on a buffer, with the counts
+/// that differ. Nothing if the plan states none.
 pub fn count_differences(plan: &Plan, outcome: &Outcome) -> String {
+    if plan.expected.is_empty() {
+        return String::new();
+    }
     let mut expected = BTreeMap::<_, Counts>::new();
     for part in &plan.expected {
         *expected.entry((part.buffer.to_owned(), part.operation, u64::from(part.width))).or_default() += part.counts;
@@ -154,12 +161,18 @@ pub fn count_differences(plan: &Plan, outcome: &Outcome) -> String {
     let mut differences = String::new();
     for key in expected.keys().chain(outcome.regions.keys().filter(|key| !expected.contains_key(*key))) {
         let [model, counted] = [&expected, &outcome.regions].map(|counts| counts.get(key).copied().unwrap_or_default());
-        if model != counted {
+        let differ = model.named().into_iter().zip(counted.named()).filter(|(model, counted)| model != counted);
+        let (model, counted): (Vec<_>, Vec<_>) = differ
+            .map(|((name, model), (_, counted))| (format!("{model} {name}"), format!("{counted} {name}")))
+            .unzip();
+        if !model.is_empty() {
             let (buffer, operation, width) = key;
-            let operation = record::operation_name(*operation);
             let _ = writeln!(
                 differences,
-                "{operation}s of `{buffer}` at {width} bytes: the family's closed form gives {model:?}, the simulator counted {counted:?}"
+                "{}s of `{buffer}` at {width} bytes: the family's closed form gives {}, the simulator counted {}",
+                record::operation_name(*operation),
+                model.join(", "),
+                counted.join(", ")
             );
         }
     }
@@ -177,7 +190,9 @@ pub struct OnGpu {
 /// Verifies a kernel on a GPU and then, with `samples`, times it. `copy_gbps` is the device's copy of as many bytes.
 pub fn on_gpu(gpu: &Gpu, run: &Run, samples: Option<Samples>, copy_gbps: Option<f64>) -> OnGpu {
     let result = gpu.prepare(&run.kernel, &run.plan);
-    judge_on_gpu(gpu, record(run, "gpu"), result, samples, copy_gbps)
+    let mut done = judge_on_gpu(gpu, record(run, "gpu"), result, samples, copy_gbps);
+    done.record.verified &= run.plan.has_output();
+    done
 }
 
 /// The same for the library's routine that the run's plan names; none if there is none to run.
