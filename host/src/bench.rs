@@ -346,4 +346,47 @@ mod tests {
         });
         assert_eq!(failed, Err("lost"));
     }
+
+    /// What comes of `dst` on a GPU whose memory is as `written` says after a run, of the bytes that it writes.
+    fn judged(buffer: &Buffer, written: impl Fn(u64) -> Vec<Option<u8>> + Sync) -> Result<(), Mismatch> {
+        [POISON, OTHER_POISON].into_iter().try_for_each(|poison| {
+            let mut check = Check::new(buffer);
+            check.compare(0, buffer.len, |i| {
+                let bytes: Vec<_> = written(i).into_iter().map(|byte| byte.unwrap_or(poison)).collect();
+                element_on_gpu(buffer, poison, &bytes)
+            });
+            check.finish()
+        })
+    }
+
+    #[test]
+    fn on_a_gpu_two_runs_tell_what_was_not_written() {
+        for expected in [u32::MAX, 0, 0xFF00, 7] {
+            let all = Buffer::output("dst", 8, move |_| expected).expect("a small buffer");
+            let bytes = || expected.to_le_bytes().map(Some).to_vec();
+            assert!(judged(&all, |_| bytes()).is_ok(), "{expected}");
+            for missing in 0..4 {
+                let but_one = |i| {
+                    let mut bytes = bytes();
+                    if i == 5 {
+                        bytes[missing] = None;
+                    }
+                    bytes
+                };
+                let mismatch = judged(&all, but_one).expect_err("a byte is not written");
+                assert_eq!((mismatch.wrong, mismatch.first[0].0), (1, 5), "{mismatch}");
+            }
+            assert!(judged(&all, |i| if i == 5 { vec![None; 4] } else { bytes() }).is_err(), "{expected}");
+        }
+        let some = Buffer::partial_output("dst", 8, |i| (i < 4).then_some(1u32)).expect("a small buffer");
+        let with =
+            |beyond: Option<u8>| move |i| if i < 4 { 1u32.to_le_bytes().map(Some).to_vec() } else { vec![beyond; 4] };
+        assert!(judged(&some, with(None)).is_ok());
+        for beyond in [POISON, OTHER_POISON, 1] {
+            assert!(judged(&some, with(Some(beyond))).is_err(), "{beyond}");
+        }
+        let ticks = Buffer::clock("dst", 1).expect("a small buffer");
+        let mismatch = judged(&ticks, |_| vec![None; 4]).expect_err("no ticks").to_string();
+        assert!(mismatch.contains("[0] is not written, or NaN (0xffffffff)"), "{mismatch}");
+    }
 }

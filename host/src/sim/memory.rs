@@ -11,8 +11,9 @@ use crate::verify::{Actual, Written};
 use gpu::device::host;
 use gpu::suite::{Before, Buffer, POISON, Plan};
 use std::ops::Range;
+use std::slice;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 
 /// Bits of an address that hold the offset; the rest holds the buffer's number, from 1. Buffers are smaller, so that no
 /// index leads from one to the next.
@@ -46,9 +47,9 @@ struct Bytes {
     /// atomically.
     words: Words,
     filled: Pages,
-    /// A bit for each byte, 1 once the kernel has written it; none if that need not be known. They are 0 from when a page is
-    /// filled on.
-    written: Option<Words>,
+    /// Which of the bytes that hold [`POISON`] the kernel has written, as a bit for each byte of a word: all others tell by
+    /// themselves. None if that need not be known. Those of a page are 0 from when it is filled on.
+    marks: Option<Words>,
 }
 
 impl Bytes {
@@ -56,21 +57,62 @@ impl Bytes {
         let count = buffer.bytes();
         // Whole 16-byte cells.
         let words = Words::take(2 * count.div_ceil(16) as usize)?;
-        let written = tells(buffer).then(|| Words::take(count.div_ceil(64) as usize)).transpose()?;
-        Ok(Self { count, words, filled: Pages::new(count.div_ceil(PAGE) as usize), written })
-    }
-
-    /// The words with the bits of the bytes in a range.
-    fn written(&self, bytes: Range<u64>) -> Option<&[AtomicU64]> {
-        let written = self.written.as_ref()?;
-        let (start, end) = ((bytes.start / 64) as usize, (bytes.end.div_ceil(64) as usize).min(written.len()));
-        // SAFETY: the words live as long as `self`, and are only accessed atomically.
-        Some(unsafe { std::slice::from_raw_parts(written.start().add(start).cast(), end - start) })
+        let marks = tells(buffer).then(|| Words::take(words.len().div_ceil(8))).transpose()?;
+        Ok(Self { count, words, filled: Pages::new(count.div_ceil(PAGE) as usize), marks })
     }
 
     fn cell(&self, offset: u64) -> *mut u8 {
         self.words.start().cast::<u8>().wrapping_add(offset as usize)
     }
+
+    /// The marks of each word.
+    fn marks(&self) -> Option<&[AtomicU8]> {
+        // SAFETY: a mark is a byte, whatever stands in it, and is only accessed atomically. There is one for each word.
+        self.marks.as_ref().map(|marks| unsafe { slice::from_raw_parts(marks.start().cast(), self.words.len()) })
+    }
+
+    /// The kernel has written these bytes, which are filled.
+    #[inline(always)]
+    fn mark(&self, marks: &[AtomicU8], bytes: Range<u64>) {
+        let mut start = bytes.start;
+        while start < bytes.end {
+            let end = bytes.end.min(start / 8 * 8 + 8);
+            // SAFETY: the word belongs to the buffer, and is filled: it is only accessed atomically.
+            let word = unsafe { host::read(self.words.start().add((start / 8) as usize)) };
+            let marked = poisoned(word) & u8::MAX >> (8 - (end - start)) << (start % 8);
+            if marked != 0 {
+                marks[(start / 8) as usize].fetch_or(marked, Relaxed);
+            }
+            start = end;
+        }
+    }
+
+    /// How much the kernel has written of an element of `size` bytes, which holds `bits`.
+    #[inline]
+    fn written(&self, place: u64, size: u64, bits: u64) -> Written {
+        let Some(marks) = self.marks() else { return Written::All };
+        let in_doubt = poisoned(bits) & u8::MAX >> (8 - size);
+        if in_doubt == 0 {
+            return Written::All;
+        }
+        let unwritten = in_doubt & !(marks[(place / 8) as usize].load(Relaxed) >> (place % 8));
+        match u64::from(unwritten.count_ones()) {
+            0 => Written::All,
+            bytes if bytes == size => Written::Nothing,
+            _ => Written::Part,
+        }
+    }
+}
+
+/// A bit for each byte of a word that holds [`POISON`].
+#[inline(always)]
+fn poisoned(word: u64) -> u8 {
+    const POISONED: u64 = u64::from_ne_bytes([POISON; 8]);
+    const LOW: u64 = u64::from_ne_bytes([0x7F; 8]);
+    let differs = word ^ POISONED;
+    // The highest bit of each byte in which nothing differs.
+    let alike = !(((differs & LOW) + LOW) | differs | LOW);
+    ((alike >> 7).wrapping_mul(0x0102_0408_1020_4080) >> 56) as u8
 }
 
 /// Whether what the kernel writes to a buffer is remembered: the bytes of one that is to be written do not tell.
@@ -129,44 +171,25 @@ impl Memory {
         let (buffer, bytes) = (&self.plan.buffers[number], &self.buffers[number]);
         let words = page * PAGE as usize / 8..((page + 1) * PAGE as usize / 8).min(bytes.words.len());
         // SAFETY: the words belong to the buffer, and nobody else refers to them before they are filled.
-        let words = unsafe { std::slice::from_raw_parts_mut(bytes.words.start().add(words.start), words.len()) };
+        let words = unsafe { slice::from_raw_parts_mut(bytes.words.start().add(words.start), words.len()) };
         fill(buffer, page as u64, words);
-        let page = page as u64 * PAGE;
-        bytes.written(page..page + PAGE).into_iter().flatten().for_each(|word| word.store(0, Relaxed));
+        let marks = bytes.marks().into_iter().flatten();
+        marks.skip(page * PAGE as usize / 8).take(PAGE as usize / 8).for_each(|mark| mark.store(0, Relaxed));
     }
 
-    /// Remembers what the lanes of a request have written: stores to global memory or additions.
+    /// Remembers what the lanes of a request have written: stores to global memory, or additions.
     #[inline(always)]
     pub(super) fn wrote(&self, request: &Request<'_>) {
-        let (first, width) = (request.first(), request.site.width());
-        if request.base.is_some() && self.buffers[Self::number(first)].written.is_none() {
-            return;
-        }
-        // Lanes mostly go on where the one before ended.
-        let (mut start, mut end) = (first, first);
-        request.each(request.mask, |_, address| {
-            if address != end {
-                self.write(start..end);
-                start = address;
+        let width = request.site.width();
+        let mark = |first: u64, count: u64| {
+            let (buffer, start) = (&self.buffers[Self::number(first)], offset_of(first));
+            if let Some(marks) = buffer.marks() {
+                buffer.mark(marks, start..start + count * width);
             }
-            end = address + width;
-        });
-        self.write(start..end);
-    }
-
-    /// Remembers that bytes of one buffer were written.
-    #[inline(always)]
-    fn write(&self, addresses: Range<u64>) {
-        let (mut start, end) = (offset_of(addresses.start), offset_of(addresses.end));
-        let Some(words) = self.buffers[Self::number(addresses.start)].written(start..end) else { return };
-        for word in words {
-            let next = (start / 64 + 1) * 64;
-            let bits = u64::MAX >> (64 - (next.min(end) - start)) << (start % 64);
-            // Who reads it, after the run, sees it all.
-            if word.load(Relaxed) & bits != bits {
-                word.fetch_or(bits, Relaxed);
-            }
-            start = next;
+        };
+        match request.step {
+            Some(step) if step == width.cast_signed() && request.base.is_some() => mark(request.first(), 32),
+            _ => request.each(request.mask, |_, address| mark(address, 1)),
         }
     }
 
@@ -201,23 +224,16 @@ impl Memory {
     }
 
     /// Element `i` of a buffer, after a run of the whole grid.
+    #[inline]
     pub(super) fn actual(&self, buffer: usize, i: u64) -> Actual {
-        // It is filled from here on.
         let bits = self.bits(buffer, i);
         let size = self.plan.buffers[buffer].element.size();
-        let place = i * size;
-        let written = self.buffers[buffer].written(place..place + size).map_or(Written::All, |words| {
-            let all = u64::MAX >> (64 - size);
-            match words[0].load(Relaxed) >> (place % 64) & all {
-                0 => Written::Nothing,
-                bits if bits == all => Written::All,
-                _ => Written::Part,
-            }
-        });
+        let written = self.buffers[buffer].written(i * size, size, bits);
         Actual { bits, written }
     }
 
     /// The bits of element `i` of a buffer.
+    #[inline]
     pub(super) fn bits(&self, buffer: usize, i: u64) -> u64 {
         let size = self.plan.buffers[buffer].element.size();
         let address = Self::base(buffer) + i * size;
@@ -295,5 +311,25 @@ fn fill(buffer: &Buffer, number: u64, words: &mut [u64]) {
     words[laid..].fill(u64::from_ne_bytes([blank; 8]));
     if let Before::Filled(fill) = &buffer.before {
         fill.lay(first..first + elements, &mut words[..laid]);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use gpu::suite::noise;
+
+    #[test]
+    fn the_bytes_of_a_word_that_hold_poison_are_told() {
+        for i in 0..10_000 {
+            let bytes: [u8; 8] = std::array::from_fn(|byte| match noise(8 * i + byte as u64) as u32 % 5 {
+                0 => POISON - 1,
+                1 => POISON & 0x7F,
+                2 => 0,
+                _ => POISON,
+            });
+            let expected: u8 = (0..8).map(|byte| u8::from(bytes[byte] == POISON) << byte).sum();
+            assert_eq!(poisoned(u64::from_le_bytes(bytes)), expected, "{bytes:x?}");
+        }
     }
 }
