@@ -3,6 +3,7 @@
 use busload::bench;
 use busload::cases::Run;
 use busload::explain::{self, Explanation};
+use busload::model::{self, Chip, Effort};
 use busload::report;
 use busload::sim::{self, Options, SimulationError};
 use busload_tests::{case, kernels, launch, on_threads, one_warp};
@@ -125,4 +126,27 @@ fn what_the_library_is_given_must_fit_too() {
     says(plan(launch([1, 1, 65_536], [32, 1, 1])), "along z are 65536, and CUDA takes 1 to 65535");
     says(plan(launch([1; 3], [32, 0, 1])), "along y are 0, and CUDA takes 1 to 1024");
     says(plan(launch([1; 3], [u32::MAX; 3])), "along x are 4294967295, and CUDA takes 1 to 1024");
+}
+
+#[test]
+fn a_launch_is_predicted_on_chips_that_can_run_it_alone() {
+    let shared = |bytes| {
+        let src = Buffer::input("src", 32, |i| i as f32).expect("a small buffer");
+        let dst = Buffer::output("dst", 32, |i| i as f32).expect("a small buffer");
+        let mut plan = one_warp().buffer(src).buffer(dst);
+        plan.launch.shared_bytes = bytes;
+        let (family, _) = kernels()[0];
+        Run { family, kernel: copies::KERNEL, case: case(Vec::new()), plan: Arc::new(plan) }
+    };
+    let predict = |bytes, chip| model::predict(&shared(bytes), &Chip::load(chip).expect(chip), Effort::default());
+    for (chip, most) in [("a100-80", 163 << 10), ("h200", 227 << 10)] {
+        assert!(predict(most, chip).is_ok(), "{chip}");
+        let error = predict(most + 1, chip).expect_err(chip);
+        assert!(error.contains(&most.to_string()), "{error}");
+    }
+    assert_eq!(
+        predict(200 << 10, "a100-80").expect_err("more than an A100 gives"),
+        "a block has 204800 bytes of shared memory, and NVIDIA A100-SXM4-80GB gives it at most 166912: name another chip, or \
+         change the launch"
+    );
 }

@@ -139,6 +139,7 @@ mod tests {
             case: "4096".into(),
             launch: LaunchRecord { grid: [16, 1, 1], block: [32, 8, 1], shared_bytes: 0 },
             blocks: BlocksRecord { total: 16, simulated: 16, which: "all".into() },
+            counts_stated: true,
             source: vec![
                 Excerpt {
                     file: "copy.rs",
