@@ -212,11 +212,11 @@ pub struct Plan {
     pub launch: Launch,
     /// The buffers, by the names of the kernel's parameters.
     pub buffers: Vec<Buffer>,
-    /// The plain values as bits, by the names of the kernel's parameters.
-    pub scalars: Vec<(&'static str, u64)>,
+    /// The plain values, by the names of the kernel's parameters.
+    pub scalars: Vec<(&'static str, Scalar)>,
     /// Bytes that must move, read plus written.
     pub bytes: u64,
-    /// The counts of the whole grid, by buffer, operation and width.
+    /// The counts of the whole grid, by buffer, operation and width; empty if they are not stated.
     pub expected: Vec<Expected>,
     /// What a library has for the same buffers, to be measured beside the kernel.
     pub library: Option<Library>,
@@ -288,7 +288,7 @@ impl Plan {
 
     /// Adds a plain value.
     pub fn scalar(mut self, name: &'static str, value: impl Into<Scalar>) -> Self {
-        self.scalars.push((name, value.into().0));
+        self.scalars.push((name, value.into()));
         self
     }
 
@@ -296,6 +296,11 @@ impl Plan {
     pub fn bytes(mut self, bytes: u64) -> Self {
         self.bytes = bytes;
         self
+    }
+
+    /// Whether the kernel leaves anything to be compared.
+    pub fn has_output(&self) -> bool {
+        self.buffers.iter().any(|buffer| buffer.after.is_some())
     }
 
     /// Names a library's routine to be measured beside the kernel, on the same buffers.
@@ -326,30 +331,54 @@ impl Plan {
     }
 
     fn expect(mut self, buffer: &'static str, operation: Operation, width: u32, counts: Counts) -> Self {
-        if counts.requests > 0 {
-            self.expected.push(Expected { buffer, operation, width, counts });
-        }
+        self.expected.push(Expected { buffer, operation, width, counts });
         self
     }
 }
 
-/// A plain value's bits.
-#[derive(Clone, Copy, Debug)]
-pub struct Scalar(pub u64);
+/// A plain value.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Scalar {
+    /// A whole number.
+    Integer(i128),
+    /// A floating-point number.
+    F32(f32),
+}
 
-impl From<u32> for Scalar {
-    fn from(value: u32) -> Self {
-        Self(value.into())
+macro_rules! whole_scalars { ($($ty:ty)*) => { $(
+    impl From<$ty> for Scalar {
+        fn from(value: $ty) -> Self {
+            Self::Integer(value as i128)
+        }
     }
-}
-impl From<u64> for Scalar {
-    fn from(value: u64) -> Self {
-        Self(value)
-    }
-}
+)* } }
+whole_scalars!(u32 i32 u64 usize);
+
 impl From<f32> for Scalar {
     fn from(value: f32) -> Self {
-        Self(value.to_bits().into())
+        Self::F32(value)
+    }
+}
+
+impl Scalar {
+    /// Its bits as a parameter of this type, zero-extended; none if that cannot hold it.
+    pub fn bits(self, ty: Element) -> Option<u64> {
+        match (self, ty) {
+            (Self::F32(value), Element::F32) => Some(value.bits()),
+            (Self::Integer(value), Element::U32) => u32::try_from(value).ok().map(u32::bits),
+            (Self::Integer(value), Element::I32) => i32::try_from(value).ok().map(i32::bits),
+            (Self::Integer(value), Element::U64) => u64::try_from(value).ok(),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for Scalar {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Integer(value) => write!(f, "{value}"),
+            Self::F32(value) => write!(f, "{value:?}"),
+        }
     }
 }
 
@@ -364,35 +393,48 @@ pub struct Launch {
     pub shared_bytes: u32,
 }
 
-/// The largest grid along x, and along y and z.
-const GRID_LIMITS: [u64; 2] = [(1 << 31) - 1, 65_535];
+/// Blocks of a grid along x, y and z, threads of a block, likewise and in all, that CUDA takes at most.
+const MOST_BLOCKS: [u64; 3] = [(1 << 31) - 1, 65_535, 65_535];
+const MOST_THREADS_ALONG: [u64; 3] = [1024, 1024, 64];
+const MOST_THREADS: u64 = 1024;
+
+/// Bytes of static shared memory that CUDA gives a block at most.
+pub const MOST_STATIC_SHARED: u32 = 48 << 10;
+
+/// Bytes of shared memory, static and dynamic, that any GPU gives a block at most: one of compute capability 9.0.
+pub const MOST_SHARED: u32 = 227 << 10;
 
 impl Launch {
     /// At least one thread for each of `threads`, in blocks of `block` along x.
     pub fn linear(threads: u64, block: u32) -> Result<Self, PlanError> {
-        Self::blocks([threads.div_ceil(block.into()).max(1), 1], [block, 1])
+        Self::blocks([threads.div_ceil(block.max(1).into()).max(1), 1], [block, 1])
     }
 
     /// Enough blocks to cover `columns` by `rows`, each block covering `tile` (columns, rows) with `block` threads.
     pub fn covering(columns: u32, rows: u32, tile: [u32; 2], block: [u32; 2]) -> Result<Self, PlanError> {
+        if tile.contains(&0) {
+            return Err(PlanError(format!("a block covers {} by {} elements: make it cover some", tile[0], tile[1])));
+        }
         Self::blocks([columns.div_ceil(tile[0]).into(), rows.div_ceil(tile[1]).into()], block)
     }
 
     /// A grid-stride launch: blocks of `block` threads, as many as cover `threads` but at most `limit`.
     pub fn grid_stride(threads: u64, block: u32, limit: u32) -> Result<Self, PlanError> {
-        Self::blocks([threads.div_ceil(block.into()).clamp(1, limit.max(1).into()), 1], [block, 1])
+        Self::blocks([threads.div_ceil(block.max(1).into()).clamp(1, limit.max(1).into()), 1], [block, 1])
     }
 
     fn blocks(grid: [u64; 2], block: [u32; 2]) -> Result<Self, PlanError> {
-        for ((blocks, limit), axis) in grid.iter().zip(GRID_LIMITS).zip(["x", "y"]) {
-            if *blocks > limit {
-                return Err(PlanError(format!(
-                    "the grid would have {blocks} blocks along {axis}, and a GPU takes at most {limit}: choose a smaller size"
-                )));
-            }
-        }
-        let [x, y] = grid.map(|blocks| blocks as u32);
-        Ok(Self { grid: [x, y, 1], block: [block[0], block[1], 1], shared_bytes: 0 })
+        let (grid, block) = ([grid[0], grid[1], 1], [block[0], block[1], 1]);
+        check(grid, block, 0)?;
+        Ok(Self { grid: grid.map(|blocks| blocks as u32), block, shared_bytes: 0 })
+    }
+
+    /// Whether some GPU takes it.
+    ///
+    /// # Errors
+    /// What of it none takes, and the limit.
+    pub fn check(&self) -> Result<(), PlanError> {
+        check(self.grid.map(u64::from), self.block, self.shared_bytes)
     }
 
     /// Blocks of the grid.
@@ -407,24 +449,49 @@ impl Launch {
 
     /// Threads of the grid.
     pub fn threads(&self) -> u64 {
-        self.block_count() * u64::from(self.block_threads())
+        self.block_count().saturating_mul(self.block_threads().into())
     }
+}
+
+fn check(grid: [u64; 3], block: [u32; 3], shared_bytes: u32) -> Result<(), PlanError> {
+    let along = |what: &str, amounts: [u64; 3], most: [u64; 3], way_out: &str| {
+        let outside = (0..3).find(|&axis| !(1..=most[axis]).contains(&amounts[axis]));
+        outside.map_or(Ok(()), |axis| {
+            let (amount, most, axis) = (amounts[axis], most[axis], ["x", "y", "z"][axis]);
+            Err(PlanError(format!("{what} along {axis} are {amount}, and CUDA takes 1 to {most}: {way_out}")))
+        })
+    };
+    let launch = "change the launch in the family's entry";
+    along("the blocks of the grid", grid, MOST_BLOCKS, &format!("choose a smaller size, or {launch}"))?;
+    let block = block.map(u64::from);
+    along("the threads of a block", block, MOST_THREADS_ALONG, launch)?;
+    let threads: u64 = block.iter().product();
+    if threads > MOST_THREADS {
+        return Err(PlanError(format!("a block has {threads} threads, and CUDA takes at most {MOST_THREADS}: {launch}")));
+    }
+    if shared_bytes > MOST_SHARED {
+        return Err(PlanError(format!(
+            "a block has {shared_bytes} bytes of dynamic shared memory, and a GPU gives it at most {MOST_SHARED} \
+             (compute capability 9.0), others less: {launch}"
+        )));
+    }
+    Ok(())
 }
 
 /// The type of a buffer's elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs, reason = "Rust's own types")]
 pub enum Element {
-    /// 8-bit integer.
     I8,
-    /// 16-bit floating point.
+    U8,
+    I16,
+    U16,
     F16,
-    /// 32-bit unsigned integer.
+    I32,
     U32,
-    /// 32-bit floating point.
     F32,
-    /// 64-bit unsigned integer.
+    I64,
     U64,
-    /// 64-bit floating point.
     F64,
 }
 
@@ -432,10 +499,27 @@ impl Element {
     /// Bytes an element.
     pub const fn size(self) -> u64 {
         match self {
-            Element::I8 => 1,
-            Element::F16 => 2,
-            Element::U32 | Element::F32 => 4,
-            Element::U64 | Element::F64 => 8,
+            Element::I8 | Element::U8 => 1,
+            Element::I16 | Element::U16 | Element::F16 => 2,
+            Element::I32 | Element::U32 | Element::F32 => 4,
+            Element::I64 | Element::U64 | Element::F64 => 8,
+        }
+    }
+
+    /// Its name in Rust.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Element::I8 => "i8",
+            Element::U8 => "u8",
+            Element::I16 => "i16",
+            Element::U16 => "u16",
+            Element::F16 => "f16",
+            Element::I32 => "i32",
+            Element::U32 => "u32",
+            Element::F32 => "f32",
+            Element::I64 => "i64",
+            Element::U64 => "u64",
+            Element::F64 => "f64",
         }
     }
 }
@@ -458,9 +542,14 @@ macro_rules! element_types { ($($ty:ty: $element:ident, $bits:expr;)*) => { $(
 )* } }
 element_types! {
     i8: I8, |value| u64::from(value as u8);
+    u8: U8, u64::from;
+    i16: I16, |value| u64::from(value as u16);
+    u16: U16, u64::from;
     f16: F16, |value: f16| value.to_bits().into();
+    i32: I32, |value| u64::from(value as u32);
     u32: U32, u64::from;
     f32: F32, |value: f32| value.to_bits().into();
+    i64: I64, |value| value as u64;
     u64: U64, |value| value;
     f64: F64, f64::to_bits;
 }
@@ -504,15 +593,18 @@ pub type ExpectedBits = Box<dyn Fn(u64) -> Option<u64> + Send + Sync>;
 pub enum Before {
     /// The element of each index.
     Filled(Box<dyn Fill>),
-    /// [`POISON`].
+    /// Bytes that tell whether the kernel wrote them: [`POISON`], and on a GPU, where nothing else tells, [`OTHER_POISON`] in
+    /// another run.
     Poison,
     /// Zero.
     Zero,
 }
 
-/// Every byte of an output before the kernel runs: NaN in every floating-point format, all ones as an integer, which
-/// no input holds.
+/// Every byte of an output before the kernel runs: NaN in every floating-point format.
 pub const POISON: u8 = 0xFF;
+
+/// Every byte of an output before another run: what a kernel left alone differs in every bit.
+pub const OTHER_POISON: u8 = !POISON;
 
 /// A buffer of a plan.
 pub struct Buffer {
@@ -639,9 +731,9 @@ pub fn noise(i: u64) -> f32 {
     (z >> 41) as f32
 }
 
-/// As [`noise`], of 8 bits: any value but -1, whose bits are [`POISON`].
+/// As [`noise`], of 8 bits: any value.
 pub fn noise_i8(i: u64) -> i8 {
-    (noise(i) as u32 % 255) as u8 as i8
+    noise(i) as u32 as i8
 }
 
 /// As [`noise`], of 16 bits: a finite, positive number.
@@ -695,6 +787,21 @@ pub struct Counts {
     pub wavefronts: u64,
     /// The wavefronts that the same bytes would need without conflicts.
     pub wavefronts_ideal: u64,
+}
+
+impl Counts {
+    /// Each of them with its name.
+    pub const fn named(self) -> [(&'static str, u64); 7] {
+        [
+            ("requests", self.requests),
+            ("lanes", self.lanes),
+            ("sectors", self.sectors),
+            ("ideal sectors", self.sectors_ideal),
+            ("lines", self.lines),
+            ("wavefronts", self.wavefronts),
+            ("ideal wavefronts", self.wavefronts_ideal),
+        ]
+    }
 }
 
 impl core::ops::Add for Counts {

@@ -4,8 +4,8 @@ use crate::cases::Run;
 use crate::cuda::{Gpu, Prepared, RunError};
 use crate::record::{self, ErrorRecord, Occupancy, Record, Simulated, SiteRecord, Timed};
 use crate::sim::{self, Outcome, SimulationError};
-use crate::verify::{self, Check, Mismatch};
-use gpu::suite::{Counts, Plan};
+use crate::verify::{self, Actual, Check, Mismatch, Written};
+use gpu::suite::{Before, Buffer, Counts, OTHER_POISON, POISON, Plan};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -122,9 +122,12 @@ pub fn simulate(run: &Run, options: &sim::Options, progress: &dyn Fn(u64, u64)) 
         }
     };
     record.error = judge(&run.plan, &outcome);
-    record.verified = record.error.is_none() && outcome.blocks.complete();
-    record.simulated =
-        Some(Simulated { blocks: outcome.blocks.into(), sites: outcome.sites.iter().map(SiteRecord::from).collect() });
+    record.verified = record.error.is_none() && outcome.blocks.complete() && run.plan.has_output();
+    record.simulated = Some(Simulated {
+        blocks: outcome.blocks.into(),
+        counts_stated: !run.plan.expected.is_empty(),
+        sites: outcome.sites.iter().map(SiteRecord::from).collect(),
+    });
     (record, Some(outcome))
 }
 
@@ -137,16 +140,20 @@ fn judge(plan: &Plan, outcome: &Outcome) -> Option<ErrorRecord> {
     if !outcome.blocks.complete() {
         return None;
     }
-    // Without findings the memory is there.
-    if let Err(mismatch) = verify::verify(plan, |buffer, i| outcome.bits(buffer, i).unwrap_or_default()) {
+    let actual = |buffer, i| outcome.actual(buffer, i).expect("without findings the memory is there");
+    if let Err(mismatch) = verify::verify(plan, actual) {
         return error("verification", mismatch);
     }
     let differences = count_differences(plan, outcome);
     (!differences.is_empty()).then(|| error("counts", differences.trim_end())).flatten()
 }
 
-/// Where the counts of a whole grid are not the closed form of its family: a line for each difference.
+/// Where the counts of a whole grid are not the closed form of its family: a line for each operation on a buffer, with the counts
+/// that differ. Nothing if the plan states none.
 pub fn count_differences(plan: &Plan, outcome: &Outcome) -> String {
+    if plan.expected.is_empty() {
+        return String::new();
+    }
     let mut expected = BTreeMap::<_, Counts>::new();
     for part in &plan.expected {
         *expected.entry((part.buffer.to_owned(), part.operation, u64::from(part.width))).or_default() += part.counts;
@@ -154,12 +161,18 @@ pub fn count_differences(plan: &Plan, outcome: &Outcome) -> String {
     let mut differences = String::new();
     for key in expected.keys().chain(outcome.regions.keys().filter(|key| !expected.contains_key(*key))) {
         let [model, counted] = [&expected, &outcome.regions].map(|counts| counts.get(key).copied().unwrap_or_default());
-        if model != counted {
+        let differ = model.named().into_iter().zip(counted.named()).filter(|(model, counted)| model != counted);
+        let (model, counted): (Vec<_>, Vec<_>) = differ
+            .map(|((name, model), (_, counted))| (format!("{model} {name}"), format!("{counted} {name}")))
+            .unzip();
+        if !model.is_empty() {
             let (buffer, operation, width) = key;
-            let operation = record::operation_name(*operation);
             let _ = writeln!(
                 differences,
-                "{operation}s of `{buffer}` at {width} bytes: the family's closed form gives {model:?}, the simulator counted {counted:?}"
+                "{}s of `{buffer}` at {width} bytes: the family's closed form gives {}, the simulator counted {}",
+                record::operation_name(*operation),
+                model.join(", "),
+                counted.join(", ")
             );
         }
     }
@@ -177,7 +190,9 @@ pub struct OnGpu {
 /// Verifies a kernel on a GPU and then, with `samples`, times it. `copy_gbps` is the device's copy of as many bytes.
 pub fn on_gpu(gpu: &Gpu, run: &Run, samples: Option<Samples>, copy_gbps: Option<f64>) -> OnGpu {
     let result = gpu.prepare(&run.kernel, &run.plan);
-    judge_on_gpu(gpu, record(run, "gpu"), result, samples, copy_gbps)
+    let mut done = judge_on_gpu(gpu, record(run, "gpu"), result, samples, copy_gbps);
+    done.record.verified &= run.plan.has_output();
+    done
 }
 
 /// The same for the library's routine that the run's plan names; none if there is none to run.
@@ -245,22 +260,22 @@ impl From<RunError> for Failure {
 type Taken = (Vec<f64>, Option<f64>);
 
 fn verify_and_time(prepared: &Prepared<'_>, samples: Option<Samples>) -> Result<Option<Taken>, Failure> {
-    let mut checks: Vec<(&'static str, Check<'_>)> = Vec::new();
-    prepared.verify(&mut |buffer, start, bytes| {
-        if checks.last().is_none_or(|(name, _)| *name != buffer.name) {
-            checks.push((buffer.name, Check::new(buffer)));
-        }
-        let size = buffer.element.size() as usize;
-        if let Some((_, check)) = checks.last_mut() {
-            check.compare(start, (bytes.len() / size) as u64, |i| {
-                let at = (i - start) as usize * size;
-                let mut word = [0; 8];
-                word[..size].copy_from_slice(&bytes[at..at + size]);
-                u64::from_le_bytes(word)
-            });
-        }
-    })?;
-    checks.into_iter().try_for_each(|(_, check)| check.finish()).map_err(Failure::Wrong)?;
+    // What holds its poison after either run, nobody wrote: no byte is right in both.
+    for poison in [POISON, OTHER_POISON] {
+        let mut checks: Vec<(&'static str, Check<'_>)> = Vec::new();
+        prepared.verify(poison, &mut |buffer, start, bytes| {
+            if checks.last().is_none_or(|(name, _)| *name != buffer.name) {
+                checks.push((buffer.name, Check::new(buffer)));
+            }
+            let size = buffer.element.size() as usize;
+            if let Some((_, check)) = checks.last_mut() {
+                check.compare(start, (bytes.len() / size) as u64, |i| {
+                    element_on_gpu(buffer, poison, &bytes[(i - start) as usize * size..][..size])
+                });
+            }
+        })?;
+        checks.into_iter().try_for_each(|(_, check)| check.finish()).map_err(Failure::Wrong)?;
+    }
     let Some(samples) = samples else { return Ok(None) };
     let mut ticks = Vec::new();
     let samples_ms = measure(samples, || {
@@ -270,6 +285,15 @@ fn verify_and_time(prepared: &Prepared<'_>, samples: Option<Samples>) -> Result<
     })?;
     let ticks = sorted(ticks.split_off(ticks.len().min(samples.warm_up as usize)));
     Ok(Some((samples_ms, (!ticks.is_empty()).then(|| quantile(&ticks, 0.5)))))
+}
+
+/// An element of a buffer that stood poisoned before the run, if it is to be written.
+fn element_on_gpu(buffer: &Buffer, poison: u8, bytes: &[u8]) -> Actual {
+    let mut word = [0; 8];
+    word[..bytes.len()].copy_from_slice(bytes);
+    let as_before = matches!(buffer.before, Before::Poison) && bytes.iter().all(|byte| *byte == poison);
+    let written = if as_before { Written::Unknown } else { Written::All };
+    Actual { bits: u64::from_le_bytes(word), written }
 }
 
 /// The device's copy, as results name it.
@@ -324,5 +348,48 @@ mod tests {
             if left == 0 { Err("lost") } else { Ok(1.0) }
         });
         assert_eq!(failed, Err("lost"));
+    }
+
+    /// What comes of `dst` on a GPU whose memory is as `written` says after a run, of the bytes that it writes.
+    fn judged(buffer: &Buffer, written: impl Fn(u64) -> Vec<Option<u8>> + Sync) -> Result<(), Mismatch> {
+        [POISON, OTHER_POISON].into_iter().try_for_each(|poison| {
+            let mut check = Check::new(buffer);
+            check.compare(0, buffer.len, |i| {
+                let bytes: Vec<_> = written(i).into_iter().map(|byte| byte.unwrap_or(poison)).collect();
+                element_on_gpu(buffer, poison, &bytes)
+            });
+            check.finish()
+        })
+    }
+
+    #[test]
+    fn on_a_gpu_two_runs_tell_what_was_not_written() {
+        for expected in [u32::MAX, 0, 0xFF00, 7] {
+            let all = Buffer::output("dst", 8, move |_| expected).expect("a small buffer");
+            let bytes = || expected.to_le_bytes().map(Some).to_vec();
+            assert!(judged(&all, |_| bytes()).is_ok(), "{expected}");
+            for missing in 0..4 {
+                let but_one = |i| {
+                    let mut bytes = bytes();
+                    if i == 5 {
+                        bytes[missing] = None;
+                    }
+                    bytes
+                };
+                let mismatch = judged(&all, but_one).expect_err("a byte is not written");
+                assert_eq!((mismatch.wrong, mismatch.first[0].0), (1, 5), "{mismatch}");
+            }
+            assert!(judged(&all, |i| if i == 5 { vec![None; 4] } else { bytes() }).is_err(), "{expected}");
+        }
+        let some = Buffer::partial_output("dst", 8, |i| (i < 4).then_some(1u32)).expect("a small buffer");
+        let with =
+            |beyond: Option<u8>| move |i| if i < 4 { 1u32.to_le_bytes().map(Some).to_vec() } else { vec![beyond; 4] };
+        assert!(judged(&some, with(None)).is_ok());
+        for beyond in [POISON, OTHER_POISON, 1] {
+            assert!(judged(&some, with(Some(beyond))).is_err(), "{beyond}");
+        }
+        let ticks = Buffer::clock("dst", 1).expect("a small buffer");
+        let mismatch = judged(&ticks, |_| vec![None; 4]).expect_err("no ticks").to_string();
+        assert!(mismatch.contains("[0] is not written, or NaN (0xffffffff)"), "{mismatch}");
     }
 }

@@ -1,6 +1,7 @@
 //! From what was asked for to what runs: kernels by a regular expression, and for each family the cases that the values
 //! of its axes make.
 
+use crate::arguments::{self, ArgumentError};
 use gpu::kernels::{COUNTEREXAMPLES, FAMILIES};
 use gpu::suite::{Axis, AxisKind, Case, Entry, Family, Kernel, Plan, PlanError, Value};
 use regex::Regex;
@@ -21,12 +22,24 @@ pub struct Run {
 }
 
 impl Run {
+    /// A kernel on a case.
+    ///
+    /// # Errors
+    /// If its entry has no plan for the case, or one that does not fit the kernel.
+    pub fn new(family: &'static Family, entry: &Entry, case: Case) -> Result<Self, SelectError> {
+        let (kernel, name) = (entry.kernel, entry.kernel.name);
+        let plan = (entry.plan)(&case);
+        let plan = plan.map_err(|error| SelectError::Plan { kernel: name, case: case.to_string(), error })?;
+        let unfit = |error| SelectError::Unfit { case: case.to_string(), error };
+        arguments::check(&kernel, &plan).map_err(unfit)?;
+        Ok(Self { family, kernel, case, plan: Arc::new(plan) })
+    }
+
     /// The kernel that stands so many places further on in its family, on the same case; none if there is none.
     pub fn neighbour(&self, places: isize) -> Option<Self> {
         let number = self.family.kernels.iter().position(|entry| entry.kernel.name == self.kernel.name)?;
         let entry = self.family.kernels.get(number.checked_add_signed(places)?)?;
-        let plan = Arc::new((entry.plan)(&self.case).ok()?);
-        Some(Self { family: self.family, kernel: entry.kernel, case: self.case.clone(), plan })
+        Self::new(self.family, entry, self.case.clone()).ok()
     }
 
     /// Whether the kernel is wrong on purpose, and not for a GPU.
@@ -111,6 +124,17 @@ pub enum SelectError {
         /// Why.
         error: PlanError,
     },
+    /// A plan that does not fit its kernel, or whose launch no GPU takes.
+    #[error("{error} (on {case})")]
+    Unfit {
+        /// The case.
+        case: String,
+        /// What does not fit.
+        error: ArgumentError,
+    },
+    /// A kernel that would run twice.
+    #[error("`{0}` is listed twice: leave one of its entries in the families' lists")]
+    ListedTwice(&'static str),
 }
 
 /// The values of each axis that at least one family takes.
@@ -206,6 +230,11 @@ fn counterexamples() -> impl Iterator<Item = &'static str> {
     COUNTEREXAMPLES.iter().flat_map(|(_, entries)| *entries).map(|entry| entry.kernel.name)
 }
 
+fn are_listed_once(kernels: impl Iterator<Item = &'static str>) -> Result<(), SelectError> {
+    let kernels: Vec<_> = kernels.collect();
+    arguments::twice(&kernels).map_or(Ok(()), |name| Err(SelectError::ListedTwice(name)))
+}
+
 /// The three names that are most like this one.
 fn nearest(name: &str) -> String {
     let mut names: Vec<_> = names().chain(counterexamples()).collect();
@@ -219,6 +248,7 @@ impl Selection {
     /// # Errors
     /// If anything asked for makes no sense; then nothing should run.
     pub fn runs(&self, sizes: Sizes, sm_count: u32) -> Result<Vec<Run>, SelectError> {
+        are_listed_once(names().chain(counterexamples()))?;
         let mut runs = Vec::new();
         let mut used: Vec<&Axis> = Vec::new();
         let mut families = Vec::new();
@@ -240,11 +270,7 @@ impl Selection {
             for values in self.combinations(family, sizes, &mut taken) {
                 let case = Case { values, sm_count };
                 for entry in &entries {
-                    let kernel = entry.kernel;
-                    let plan = (entry.plan)(&case);
-                    let plan =
-                        plan.map_err(|error| SelectError::Plan { kernel: kernel.name, case: case.to_string(), error })?;
-                    runs.push(Run { family, kernel, case: case.clone(), plan: Arc::new(plan) });
+                    runs.push(Run::new(family, entry, case.clone())?);
                 }
             }
         }
@@ -320,6 +346,27 @@ mod tests {
         assert!(error.contains("the nearest are transpose_padded"), "{error}");
         let error = kernels("copy(").expect_err("an unclosed group").to_string();
         assert!(error.contains("unclosed group"), "{error}");
+    }
+
+    #[test]
+    fn a_kernel_that_is_listed_twice_is_refused() {
+        assert!(are_listed_once(names()).is_ok());
+        let error =
+            are_listed_once(["copy_vec2", "copy_vec4", "copy_vec2"].into_iter()).expect_err("one is").to_string();
+        assert_eq!(error, "`copy_vec2` is listed twice: leave one of its entries in the families' lists");
+    }
+
+    #[test]
+    fn an_entry_that_does_not_fit_its_kernel_is_refused_before_anything_runs() {
+        let family = FAMILIES[0];
+        let values = family.axes.iter().map(|axis| (axis.name, axis.in_simulator[0])).collect();
+        let case = Case { values, sm_count: 108 };
+        let kernel = family.kernels[0].kernel;
+        let empty =
+            |_: &Case| Ok(Plan::new(gpu::suite::Launch { grid: [1, 0, 1], block: [32, 1, 1], shared_bytes: 0 }));
+        let error = Run::new(family, &Entry { kernel, plan: empty }, case).err().expect("no GPU takes it").to_string();
+        assert!(error.contains("the blocks of the grid along y are 0, and CUDA takes 1 to 65535"), "{error}");
+        assert!(error.contains(kernel.name) && error.ends_with(&format!("(on {})", "1048576")), "{error}");
     }
 
     #[test]

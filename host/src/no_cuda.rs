@@ -74,7 +74,7 @@ pub struct Prepared<'a>(&'a Gpu);
 
 #[allow(missing_docs, reason = "documented where there is a GPU")]
 impl<'a> Prepared<'a> {
-    pub fn verify(&self, _check: &mut dyn FnMut(&'a Buffer, u64, &[u8])) -> Result<(), RunError> {
+    pub fn verify(&self, _poison: u8, _check: &mut dyn FnMut(&'a Buffer, u64, &[u8])) -> Result<(), RunError> {
         match *self.0 {}
     }
     pub fn occupancy(&self) -> Result<Option<u32>, RunError> {

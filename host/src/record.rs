@@ -231,8 +231,16 @@ pub struct ErrorRecord {
 pub struct Simulated {
     /// Which blocks ran.
     pub blocks: BlocksRecord,
+    /// Whether the family's entry states the counts to expect, to which those of a whole grid are held.
+    #[serde(default = "stated")]
+    pub counts_stated: bool,
     /// What each source position asked for.
     pub sites: Vec<SiteRecord>,
+}
+
+/// What results without the field were held to.
+fn stated() -> bool {
+    true
 }
 
 /// Which blocks of a grid were simulated.

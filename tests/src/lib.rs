@@ -66,7 +66,7 @@ pub fn checked(kernel: Kernel, plan: &Arc<Plan>, options: &Options) -> Outcome {
     let name = kernel.name;
     assert!(outcome.findings.is_empty(), "{name}: {}", outcome.findings[0]);
     assert!(outcome.blocks.complete(), "{name}: only a sample ran");
-    if let Err(mismatch) = verify::verify(plan, |buffer, i| outcome.bits(buffer, i).expect("the run ended")) {
+    if let Err(mismatch) = verify::verify(plan, |buffer, i| outcome.actual(buffer, i).expect("the run ended")) {
         panic!("{name}: {mismatch}");
     }
     outcome

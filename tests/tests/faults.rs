@@ -76,6 +76,13 @@ fn expect(
     finding
 }
 
+/// Why a kernel is not simulated.
+fn refused(kernel: Kernel, plan: Result<Plan, PlanError>) -> String {
+    let plan = Arc::new(plan.expect("a small plan"));
+    let refused = busload::sim::simulate(kernel, plan, &options(), &|_, _| ());
+    refused.err().expect("what no GPU takes").to_string()
+}
+
 /// Runs a kernel without a fault.
 fn expect_clean((kernel, plan): (Kernel, Result<Plan, PlanError>)) {
     checked(kernel, &Arc::new(plan.expect("a small plan")), &options());
@@ -383,9 +390,7 @@ unsafe fn as_much_shared(src: Global<f32>, dst: GlobalMut<f32>) {
 
 #[test]
 fn more_than_48_kib_of_static_shared_memory_is_refused_whoever_touches_it() {
-    let plan = Arc::new(one_block(32, |i| i as f32).expect("a small plan"));
-    let refused = busload::sim::simulate(too_much_shared::KERNEL, plan, &on_threads(2), &|_, _| ());
-    let error = refused.err().expect("more than a block may have").to_string();
+    let error = refused(too_much_shared::KERNEL, one_block(32, |i| i as f32));
     assert!(error.contains("`too_much_shared` declares 49156 bytes"), "{error}");
     expect_clean((as_much_shared::KERNEL, one_block(32, |i| i as f32)));
 }
@@ -486,4 +491,88 @@ fn no_offset_leads_from_one_buffer_to_another() {
         assert!(finding.detail.contains("of `src`, which has 128"), "{finding}");
     }
     expect_clean((far_away::KERNEL, one_block(32, |i| i as f32).map(|plan| plan.scalar("far", 0u64))));
+}
+
+#[kernel]
+unsafe fn waits_for_the_clock(dst: GlobalMut<f32>, ticks: u64) {
+    let start = clock();
+    // A loop that the facade does not see.
+    while clock() < start + ticks {} // HERE: waits for the clock
+    dst.store(0, 1.0);
+}
+
+#[kernel]
+unsafe fn asks_for_dynamic_shared_memory(dst: GlobalMut<f32>, ticks: u64) {
+    for _ in 0..ticks {
+        black_box(&dynamic_shared::<f32>()); // HERE: asks for dynamic shared memory
+    }
+    dst.store(0, 1.0);
+}
+
+#[test]
+fn an_endless_loop_over_a_call_that_is_no_access_is_named_by_the_call() {
+    let plan = |ticks: u64| {
+        let dst = Buffer::output("dst", 1, |_| 1.0f32)?;
+        Ok(Plan::new(launch([1; 3], [1; 3])).buffer(dst).scalar("ticks", ticks))
+    };
+    for (kernel, at) in [
+        (waits_for_the_clock::KERNEL, "waits for the clock"),
+        (asks_for_dynamic_shared_memory::KERNEL, "asks for dynamic shared memory"),
+    ] {
+        expect((kernel, plan(u64::MAX >> 1)), Kind::NonTerminating, [Some(at), None], 0, 0);
+        expect_clean((kernel, plan(100)));
+    }
+}
+
+/// One thread stores, as a vector, what four others have read since the last barrier.
+#[kernel]
+unsafe fn wide_store_behind_reads(dst: GlobalMut<f32>, wide: GlobalMut<f32>) {
+    let tile = shared!([f32; 4]);
+    let lane = warp::lane_id();
+    if lane < 2 {
+        dst.store(lane as usize, wide.load(lane as usize) + tile.load(lane)); // HERE: the first reads
+    } else if lane < 4 {
+        dst.store(lane as usize, wide.load(lane as usize) + tile.load(lane));
+    } else if lane == 4 {
+        let value = F32x4 { x: 1.0, y: 2.0, z: 3.0, w: 4.0 };
+        wide.cast::<F32x4>().store(0, value); // HERE: the wide store, global
+        tile.cast::<F32x4>().store(0, value); // HERE: the wide store, shared
+    }
+}
+
+#[test]
+fn what_races_with_one_wide_store_is_a_race_and_not_uninitialized() {
+    let plan = Ok(Plan::new(launch([1; 3], [32, 1, 1])));
+    let plan = plan.and_then(|plan: Plan| {
+        let dst = Buffer::output("dst", 4, |_| 0.0f32)?;
+        Ok(plan.buffer(dst).buffer(Buffer::output("wide", 4, |i| i as f32 + 1.0)?))
+    });
+    let findings = reported(wide_store_behind_reads::KERNEL, plan, RUNS);
+    let found: Vec<_> = findings.iter().map(|it| (it.kind, line_of(it.at), line_of(it.other))).collect();
+    let reads = Some(line("the first reads"));
+    let race = |store| (Kind::Race, Some(line(store)), reads);
+    assert_eq!(found, [race("the wide store, global"), race("the wide store, shared")], "{findings:#?}");
+}
+
+#[kernel]
+unsafe fn static_and_dynamic(src: Global<f32>, dst: GlobalMut<f32>) {
+    let tile = shared!([f32; 1024]);
+    let lane = warp::lane_id();
+    tile.store(lane, src.load(lane as usize));
+    dynamic_shared::<f32>().store(lane, tile.load(lane));
+    dst.store(lane as usize, dynamic_shared::<f32>().load(lane));
+}
+
+#[test]
+fn more_static_and_dynamic_shared_memory_than_a_gpu_gives_a_block_is_refused() {
+    let plan = |shared_bytes| {
+        let mut plan = one_block(32, |i| i as f32)?;
+        plan.launch.shared_bytes = shared_bytes;
+        Ok(plan)
+    };
+    let most = (227 - 4) << 10;
+    let error = refused(static_and_dynamic::KERNEL, plan(most + 4));
+    assert!(error.contains("has 232452 bytes of shared memory a block, 228356 of them dynamic"), "{error}");
+    assert!(error.contains("a GPU gives a block at most 232448"), "{error}");
+    expect_clean((static_and_dynamic::KERNEL, plan(most)));
 }

@@ -340,9 +340,10 @@ fn atomic_additions_of_many_blocks_give_the_same_bits_on_any_number_of_threads()
     let (blocks, threads) = (200, 64);
     let plan = || -> Result<_, PlanError> {
         Ok(Plan::new(launch([blocks, 1, 1], [threads, 1, 1]))
-            .buffer(Buffer::input("sum", 1, |_| 0.0f32)?)
+            // Held to the exact sum below.
+            .buffer(Buffer::zeroed("sum", 1, |_| 0.0f32)?.within(f64::INFINITY))
             .buffer(Buffer::input("src", (blocks * threads).into(), |i| 0.1 + noise(i) * 1e-6)?)
-            .buffer(Buffer::input("ticket", 1, |_| 0u32)?)
+            .buffer(Buffer::zeroed("ticket", 1, move |_| blocks)?)
             .buffer(Buffer::output("order", blocks.into(), |block| block as u32)?))
     };
     let plan = Arc::new(plan().expect("a small plan"));

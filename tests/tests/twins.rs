@@ -2,6 +2,7 @@
 
 use busload_tests::{kernels, root};
 use gpu::device::host::ParameterKind;
+use gpu::suite::Element;
 use std::collections::BTreeMap;
 
 /// The kernels of a CUDA C++ source: of `KERNEL name(type name, …) {` the name, and each parameter as it stands there.
@@ -17,12 +18,19 @@ fn twins(source: &str) -> BTreeMap<&str, Vec<&str>> {
 /// What the type and the name of a parameter say of it.
 fn read(parameter: &str) -> (&str, ParameterKind) {
     let (ty, name) = parameter.rsplit_once(' ').expect("a type and a name");
-    let kind = match ty {
-        "unsigned" | "float" => ParameterKind::Plain(4),
-        "size_t" => ParameterKind::Plain(8),
-        _ if ty.starts_with("const ") && ty.ends_with('*') => ParameterKind::Global,
-        _ if ty.ends_with('*') => ParameterKind::GlobalMut,
+    let element = |ty: &str| match ty {
+        "char" => Element::I8,
+        "f16" => Element::F16,
+        "unsigned" => Element::U32,
+        "float" | "float4" | "Particle" | "Quad" => Element::F32,
+        "size_t" => Element::U64,
+        "double" => Element::F64,
         _ => panic!("`{parameter}` is neither a pointer nor of a type that kernels take"),
+    };
+    let kind = match ty.strip_suffix('*').map(|to| (to.strip_prefix("const "), to)) {
+        Some((Some(to), _)) => ParameterKind::Global(element(to.trim())),
+        Some((None, to)) => ParameterKind::GlobalMut(element(to.trim())),
+        None => ParameterKind::Plain(element(ty)),
     };
     (name, kind)
 }

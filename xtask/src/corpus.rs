@@ -52,8 +52,9 @@ fn launch(kernel: &Kernel, plan: &Plan) -> Result<String> {
     let mut text = format!("{} {}", triple(plan.launch.grid), triple(plan.launch.block));
     for (name, kind) in kernel.parameters {
         let missing = || format!("{}: the plan says nothing of {name}", kernel.name);
-        if let ParameterKind::Plain(_) = kind {
-            let (_, bits) = plan.scalars.iter().find(|(scalar, _)| scalar == name).with_context(missing)?;
+        if let ParameterKind::Plain(ty) = kind {
+            let scalar = plan.scalars.iter().find(|(scalar, _)| scalar == name);
+            let bits = scalar.and_then(|(_, scalar)| scalar.bits(*ty)).with_context(missing)?;
             write!(text, " value:{bits}")?;
             continue;
         }

@@ -4,8 +4,8 @@
 
 extern crate std;
 
-use super::{Cache, Global, GlobalMut, Value};
-use crate::suite::Operation;
+use super::{Cache, F32x2, F32x4, Global, GlobalMut, Value};
+use crate::suite::{Element, ElementType, Operation};
 use core::cell::{Cell, UnsafeCell};
 use core::mem::MaybeUninit;
 use core::panic::Location;
@@ -385,7 +385,7 @@ pub trait Machine {
     fn constant_array(&self, name: &'static str, bytes: usize, at: &'static Location<'static>) -> u64;
 
     /// The address of the block's dynamic shared memory.
-    fn dynamic_shared(&self) -> u32;
+    fn dynamic_shared(&self, at: &'static Location<'static>) -> u32;
 
     /// Waits for the block.
     fn sync_threads(&self, at: &'static Location<'static>);
@@ -401,7 +401,7 @@ pub trait Machine {
     fn pause(&self, is_far: bool, at: &'static Location<'static>);
 
     /// How many calls the lane has made.
-    fn clock(&self) -> u64;
+    fn clock(&self, at: &'static Location<'static>) -> u64;
 
     /// The lane has ended. Says whether the calling thread goes on as another one, which begins.
     fn end(&self) -> bool;
@@ -707,12 +707,14 @@ pub(super) fn index_x() -> usize {
     block_idx[0] as usize * block_dim[0] as usize + thread_idx[0] as usize
 }
 
+#[track_caller]
 pub(super) fn clock() -> u64 {
-    machine().clock()
+    machine().clock(Location::caller())
 }
 
+#[track_caller]
 pub(super) fn dynamic_shared() -> u32 {
-    machine().dynamic_shared()
+    machine().dynamic_shared(Location::caller())
 }
 
 pub(super) fn fma(a: f32, b: f32, c: f32) -> f32 {
@@ -914,38 +916,63 @@ pub trait Parameter: Sized {
 /// What a kernel's parameter is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ParameterKind {
-    /// A buffer the kernel reads.
-    Global,
-    /// A buffer the kernel may write.
-    GlobalMut,
-    /// A plain value of so many bytes.
-    Plain(usize),
+    /// A buffer the kernel reads, of such elements.
+    Global(Element),
+    /// A buffer the kernel may write, of such elements.
+    GlobalMut(Element),
+    /// A plain value.
+    Plain(Element),
 }
 
-impl<T> Parameter for Global<T> {
-    const KIND: ParameterKind = ParameterKind::Global;
+/// What a kernel's pointer leads to.
+#[diagnostic::on_unimplemented(
+    message = "no buffer holds elements of type `{Self}`",
+    note = "let the kernel take a pointer to scalars, and `cast` it"
+)]
+pub trait Pointee {
+    /// The elements of the buffer.
+    const ELEMENT: Element;
+}
+
+impl<T: ElementType> Pointee for T {
+    const ELEMENT: Element = <T as ElementType>::ELEMENT;
+}
+impl Pointee for F32x2 {
+    const ELEMENT: Element = Element::F32;
+}
+impl Pointee for F32x4 {
+    const ELEMENT: Element = Element::F32;
+}
+
+impl<T: Pointee> Parameter for Global<T> {
+    const KIND: ParameterKind = ParameterKind::Global(T::ELEMENT);
     fn from_word(word: u64) -> Self {
         Self(word, core::marker::PhantomData)
     }
 }
 
-impl<T> Parameter for GlobalMut<T> {
-    const KIND: ParameterKind = ParameterKind::GlobalMut;
+impl<T: Pointee> Parameter for GlobalMut<T> {
+    const KIND: ParameterKind = ParameterKind::GlobalMut(T::ELEMENT);
     fn from_word(word: u64) -> Self {
         Self(word, core::marker::PhantomData)
     }
 }
 
-macro_rules! plain_parameters { ($($ty:ty: $from:expr),*) => { $(
+macro_rules! plain_parameters { ($($ty:ty: $element:ident, $from:expr;)*) => { $(
     impl Parameter for $ty {
-        const KIND: ParameterKind = ParameterKind::Plain(size_of::<$ty>());
+        const KIND: ParameterKind = ParameterKind::Plain(Element::$element);
         fn from_word(word: u64) -> Self {
             $from(word)
         }
     }
 )* } }
-plain_parameters!(u32: |word| word as u32, i32: |word| word as i32, u64: |word| word, usize: |word| word as usize,
-    f32: |word| f32::from_bits(word as u32));
+plain_parameters! {
+    u32: U32, |word| word as u32;
+    i32: I32, |word| word as i32;
+    u64: U64, |word| word;
+    usize: U64, |word| word as usize;
+    f32: F32, |word| f32::from_bits(word as u32);
+}
 
 /// A kernel as the host sees it: made by `#[kernel]` as `NAME::KERNEL`.
 #[derive(Clone, Copy, Debug)]

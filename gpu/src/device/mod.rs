@@ -395,6 +395,7 @@ pub fn sync_warp(mask: u32) {
 /// Ticks of the multiprocessor's clock (`%clock64`); in the simulator, how many of this module's calls the lane has
 /// made.
 #[inline(always)]
+#[track_caller]
 pub fn clock() -> u64 {
     backend::clock()
 }

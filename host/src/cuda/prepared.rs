@@ -72,15 +72,13 @@ impl<'a> Prepared<'a> {
         Ok(Self { session, work: Work::Library(cublas, library), buffers, originals, clocked: None })
     }
 
-    /// Queues what puts every buffer that the kernel writes back to what stands in it before a run.
-    ///
-    /// # Errors
-    /// If the driver fails.
-    pub fn reset(&self) -> Result<(), RunError> {
+    /// Queues what puts every buffer that the kernel writes back to what stands in it before a run, `poison` in every byte where
+    /// that is to be written.
+    fn reset(&self, poison: u8) -> Result<(), RunError> {
         let stream = &self.session.stream;
         for (buffer, guarded) in self.outputs() {
             let blank = match buffer.before {
-                Before::Poison => POISON,
+                Before::Poison => poison,
                 Before::Zero => 0,
                 Before::Filled(_) => continue,
             };
@@ -124,14 +122,15 @@ impl<'a> Prepared<'a> {
         })
     }
 
-    /// Runs the kernel once on buffers as they stand before every run, hands every output to `check` piece by piece (the buffer, the index of
-    /// the piece's first element, its bytes), and looks whether the kernel wrote outside its buffers.
+    /// Runs the kernel once on buffers as they stand before every run, with `poison` in every byte that it is to write, hands every
+    /// output to `check` piece by piece (the buffer, the index of the piece's first element, its bytes), and looks whether the kernel
+    /// wrote outside its buffers.
     ///
     /// # Errors
     /// [`RunError::Canary`] if it did, [`RunError::Refused`] or [`RunError::Launch`] if the launch failed. What `check`
     /// finds is its own affair.
-    pub fn verify(&self, check: &mut dyn FnMut(&'a Buffer, u64, &[u8])) -> Result<(), RunError> {
-        self.reset()?;
+    pub fn verify(&self, poison: u8, check: &mut dyn FnMut(&'a Buffer, u64, &[u8])) -> Result<(), RunError> {
+        self.reset(poison)?;
         self.launch()?;
         self.session.synchronize()?;
         for (buffer, guarded) in self.outputs() {
@@ -151,7 +150,7 @@ impl<'a> Prepared<'a> {
     /// # Errors
     /// As [`Prepared::launch`].
     pub fn sample(&self, flush: bool) -> Result<f64, RunError> {
-        self.reset()?;
+        self.reset(POISON)?;
         if flush {
             self.session.flush_l2()?;
         }

@@ -37,6 +37,8 @@ pub struct Explanation {
     pub launch: LaunchRecord,
     /// Which blocks were simulated: counts are of these alone.
     pub blocks: BlocksRecord,
+    /// Whether the family's entry states the counts to expect.
+    pub counts_stated: bool,
     /// The functions in which it touches memory, its own first.
     pub source: Vec<Excerpt>,
     /// Its accesses, in the order of the source.
@@ -98,6 +100,7 @@ impl Explanation {
             case: run.case.to_string(),
             launch: run.plan.launch.into(),
             blocks: outcome.blocks.into(),
+            counts_stated: !run.plan.expected.is_empty(),
             source: source::excerpts(&run.kernel, positions),
             accesses,
             worst,

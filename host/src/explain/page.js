@@ -236,9 +236,10 @@ class View {
   }
 }
 
-function launchOf({ launch, blocks, case: name }) {
+function launchOf({ launch, blocks, counts_stated: isStated, case: name }) {
   const which = blocks.which === 'all' ? 'all simulated' : `simulated: ${blocks.which}`;
-  return `${name}: ${extent(launch.grid)} blocks of ${extent(launch.block)} threads, ${which}`;
+  const stated = isStated ? '' : '; counts not stated';
+  return `${name}: ${extent(launch.grid)} blocks of ${extent(launch.block)} threads, ${which}${stated}`;
 }
 
 /** The access to begin with: the worst, or the one that is called like an access of another kernel, or the first. */

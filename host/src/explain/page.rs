@@ -50,6 +50,7 @@ mod tests {
             case: "1".into(),
             launch: LaunchRecord { grid: [1; 3], block: [1; 3], shared_bytes: 0 },
             blocks: BlocksRecord { total: 1, simulated: 1, which: "all".into() },
+            counts_stated: true,
             source: vec![Excerpt { file: "odd.rs", line: 1, lines }],
             accesses: Vec::new(),
             worst: None,

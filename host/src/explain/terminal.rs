@@ -14,9 +14,10 @@ pub fn text(explanation: &Explanation) -> String {
 }
 
 fn write(text: &mut String, explanation: &Explanation) -> fmt::Result {
-    let Explanation { kernel, summary, case, launch, blocks, source, accesses, worst } = explanation;
+    let Explanation { kernel, summary, case, launch, blocks, counts_stated, source, accesses, worst } = explanation;
     let (grid, block) = (extent(launch.grid), extent(launch.block));
-    writeln!(text, "{kernel} on {case}: {grid} blocks of {block} threads, simulated: {}", blocks.which)?;
+    let stated = if *counts_stated { "" } else { "; counts not stated" };
+    writeln!(text, "{kernel} on {case}: {grid} blocks of {block} threads, simulated: {}{stated}", blocks.which)?;
     writeln!(text, "{summary}\n")?;
     let mut file = "";
     for excerpt in source {
@@ -138,6 +139,7 @@ mod tests {
             case: "4096".into(),
             launch: LaunchRecord { grid: [16, 1, 1], block: [32, 8, 1], shared_bytes: 0 },
             blocks: BlocksRecord { total: 16, simulated: 16, which: "all".into() },
+            counts_stated: true,
             source: vec![
                 Excerpt {
                     file: "copy.rs",

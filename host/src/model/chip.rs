@@ -175,6 +175,11 @@ impl Chip {
         })
     }
 
+    /// Bytes of shared memory that a block has at most.
+    pub fn shared_bytes_per_block(&self) -> u64 {
+        self.shared_bytes_per_sm.saturating_sub(SHARED_OF_THE_SYSTEM)
+    }
+
     /// Blocks of `warps` warps and `shared_bytes` of shared memory that a multiprocessor holds, and the bytes of L1 that
     /// are left to it. Registers are not known without a compiler: they are taken to suffice.
     pub fn residency(&self, warps: u64, shared_bytes: u64) -> (u64, u64) {
@@ -333,6 +338,8 @@ mod tests {
         assert_eq!(h200.residency(32, 0), (2, (256 - 8) << 10));
         assert_eq!(h200.residency(8, 4096), (8, (256 - 64) << 10), "8 blocks of 5 KiB");
         assert_eq!(h200.residency(8, 48 << 10), (4, (256 - 196) << 10));
+        assert_eq!(h200.shared_bytes_per_block(), 227 << 10);
+        assert_eq!(Chip::load("a100-80").expect("is built in").shared_bytes_per_block(), 163 << 10);
         assert_eq!(h200.residency(1, 0), (32, (256 - 32) << 10), "as many blocks as there may be");
     }
 

@@ -232,6 +232,17 @@ pub fn predict(run: &Run, chip: &Chip, effort: Effort) -> Result<Prediction, Str
     let options = Options { threads: effort.threads, sanitize: false, from_the_front: true, ..Options::default() };
     // One block says how much there is to do.
     let first = simulate(run, &Options { max_blocks: 1, ..options.clone() })?;
+    for (amount, most, what) in [
+        (first.shared_bytes, chip.shared_bytes_per_block(), "bytes of shared memory"),
+        (warps, chip.warps_per_sm, "warps"),
+    ] {
+        if amount > most {
+            return Err(format!(
+                "a block has {amount} {what}, and {} gives it at most {most}: name another chip, or change the launch",
+                chip.name
+            ));
+        }
+    }
     let sum = |such: fn(&Site) -> u64| first.sites.iter().map(such).sum::<u64>();
     let requests = sum(|site| site.counts.requests).max(1);
     let touched = sum(|site| site.counts.lines);

@@ -1,7 +1,7 @@
 //! The table on the terminal.
 
 use crate::bench::COPY;
-use crate::record::{Record, SiteRecord, Timed, TransactionsRecord};
+use crate::record::{Record, Simulated, SiteRecord, Timed, TransactionsRecord};
 use comfy_table::{CellAlignment, ContentArrangement, Table, TableComponent, presets};
 
 /// The records as a table: counts of those that were simulated, times of those that were timed.
@@ -165,20 +165,25 @@ fn used<'a>(sites: impl Iterator<Item = &'a SiteRecord>) -> String {
 }
 
 fn verdict(record: &Record) -> String {
-    match (&record.error, record.verified, &record.simulated) {
-        (Some(error), ..) => format!("no: {}", error.kind),
+    let verdict = match (&record.error, record.verified, &record.simulated) {
+        (Some(error), ..) => return format!("no: {}", error.kind),
         (None, true, _) => "yes".to_owned(),
-        (None, false, Some(simulated)) => {
-            format!("sampled: {} of {} blocks", simulated.blocks.simulated, simulated.blocks.total)
+        (None, false, Some(Simulated { blocks, .. })) if blocks.simulated < blocks.total => {
+            format!("sampled: {} of {} blocks", blocks.simulated, blocks.total)
         }
+        (None, false, Some(_)) => "no output".to_owned(),
         (None, false, None) => "-".to_owned(),
+    };
+    match &record.simulated {
+        Some(Simulated { counts_stated: false, .. }) => format!("{verdict}, counts not stated"),
+        _ => verdict,
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::{BlocksRecord, ErrorRecord, Occupancy, Simulated};
+    use crate::record::{BlocksRecord, ErrorRecord, Occupancy};
 
     fn record(kernel: &str) -> Record {
         Record {
@@ -247,7 +252,8 @@ mod tests {
     fn both_machines_have_their_columns_and_errors_stand_below() {
         let blocks = BlocksRecord { total: 16, simulated: 16, which: "all".into() };
         let mut counted = record("copy_coalesced");
-        counted.simulated = Some(Simulated { blocks, sites: vec![site("load", 1024), site("store", 512)] });
+        counted.simulated =
+            Some(Simulated { blocks, counts_stated: true, sites: vec![site("load", 1024), site("store", 512)] });
         let mut timed = record("copy_vec4");
         timed.on = "gpu".into();
         let samples =
@@ -273,5 +279,20 @@ mod tests {
           1 of 2
           elements
         ");
+    }
+
+    #[test]
+    fn what_was_not_compared_is_not_called_verified() {
+        let simulated = |total, counts_stated| {
+            let blocks = BlocksRecord { total, simulated: 16, which: String::new() };
+            Some(Simulated { blocks, counts_stated, sites: Vec::new() })
+        };
+        let shown = |verified, simulated| verdict(&Record { verified, simulated, ..record("copy_coalesced") });
+        assert_eq!(shown(true, simulated(16, true)), "yes");
+        assert_eq!(shown(true, simulated(16, false)), "yes, counts not stated");
+        assert_eq!(shown(false, simulated(16, true)), "no output");
+        assert_eq!(shown(false, simulated(20, true)), "sampled: 16 of 20 blocks");
+        assert_eq!(shown(false, simulated(20, false)), "sampled: 16 of 20 blocks, counts not stated");
+        assert_eq!(shown(false, None), "-");
     }
 }

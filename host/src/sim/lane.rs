@@ -552,6 +552,9 @@ impl Context {
         let first_look = self.sanitizer.look() == Look::First;
         let unseen = if first_look { self.requests.see(place, u32::MAX) } else { 0 };
         let request = self.requests.get(place, |site, base| start(&self.shared, site, base));
+        if request.site.space() == Space::Global && request.site.operation() != Operation::Load {
+            self.job.memory.wrote(&request);
+        }
         if first_look {
             self.sanitizer.look_first(&self.job, &request, unseen, self.warp.start);
         }
@@ -1031,8 +1034,8 @@ impl Machine for Simulator {
         })
     }
 
-    fn dynamic_shared(&self) -> u32 {
-        self.step(None, |block| {
+    fn dynamic_shared(&self, at: &'static Location<'static>) -> u32 {
+        self.step(Some(at), |block| {
             block.call()?;
             Ok(block.shared.dynamic())
         })
@@ -1069,8 +1072,8 @@ impl Machine for Simulator {
         self.step(None, Context::end_lane)
     }
 
-    fn clock(&self) -> u64 {
-        self.step(None, |block| {
+    fn clock(&self, at: &'static Location<'static>) -> u64 {
+        self.step(Some(at), |block| {
             block.call()?;
             Ok(block.calls())
         })

@@ -5,11 +5,15 @@
 
 use super::SimulationError;
 use super::pages::{PAGE, Pages};
+use super::requests::Request;
 use super::spare::Words;
+use crate::verify::{Actual, Written};
 use gpu::device::host;
 use gpu::suite::{Before, Buffer, POISON, Plan};
 use std::ops::Range;
+use std::slice;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 
 /// Bits of an address that hold the offset; the rest holds the buffer's number, from 1. Buffers are smaller, so that no
 /// index leads from one to the next.
@@ -61,23 +65,88 @@ struct Bytes {
     /// atomically.
     words: Words,
     filled: Pages,
+    /// Which of the bytes that hold [`POISON`] the kernel has written, as a bit for each byte of a word: all others tell by
+    /// themselves. None if that need not be known. Those of a page are 0 from when it is filled on.
+    marks: Option<Words>,
 }
 
 impl Bytes {
-    fn new(count: u64) -> Result<Self, SimulationError> {
+    fn new(buffer: &Buffer) -> Result<Self, SimulationError> {
+        let count = buffer.bytes();
         // Whole 16-byte cells.
         let words = Words::take(2 * count.div_ceil(16) as usize)?;
-        Ok(Self { count, words, filled: Pages::new(count.div_ceil(PAGE) as usize) })
+        let marks = tells(buffer).then(|| Words::take(words.len().div_ceil(8))).transpose()?;
+        Ok(Self { count, words, filled: Pages::new(count.div_ceil(PAGE) as usize), marks })
     }
 
     fn cell(&self, offset: u64) -> *mut u8 {
         self.words.start().cast::<u8>().wrapping_add(offset as usize)
     }
+
+    /// The marks of each word.
+    fn marks(&self) -> Option<&[AtomicU8]> {
+        // SAFETY: a mark is a byte, whatever stands in it, and is only accessed atomically. There is one for each word.
+        self.marks.as_ref().map(|marks| unsafe { slice::from_raw_parts(marks.start().cast(), self.words.len()) })
+    }
+
+    /// The kernel has written these bytes, which are filled.
+    #[inline(always)]
+    fn mark(&self, marks: &[AtomicU8], bytes: Range<u64>) {
+        let mut start = bytes.start;
+        while start < bytes.end {
+            let end = bytes.end.min(start / 8 * 8 + 8);
+            // SAFETY: the word belongs to the buffer, and is filled: it is only accessed atomically.
+            let word = unsafe { host::read(self.words.start().add((start / 8) as usize)) };
+            let marked = poisoned(word) & u8::MAX >> (8 - (end - start)) << (start % 8);
+            if marked != 0 {
+                marks[(start / 8) as usize].fetch_or(marked, Relaxed);
+            }
+            start = end;
+        }
+    }
+
+    /// How much the kernel has written of an element of `size` bytes, which holds `bits`.
+    #[inline]
+    fn written(&self, place: u64, size: u64, bits: u64) -> Written {
+        let Some(marks) = self.marks() else { return Written::All };
+        let in_doubt = poisoned(bits) & u8::MAX >> (8 - size);
+        if in_doubt == 0 {
+            return Written::All;
+        }
+        let unwritten = in_doubt & !(marks[(place / 8) as usize].load(Relaxed) >> (place % 8));
+        match u64::from(unwritten.count_ones()) {
+            0 => Written::All,
+            bytes if bytes == size => Written::Nothing,
+            _ => Written::Part,
+        }
+    }
+}
+
+/// A bit for each byte of a word that holds [`POISON`].
+#[inline(always)]
+fn poisoned(word: u64) -> u8 {
+    const POISONED: u64 = u64::from_ne_bytes([POISON; 8]);
+    const LOW: u64 = u64::from_ne_bytes([0x7F; 8]);
+    let differs = word ^ POISONED;
+    // The highest bit of each byte in which nothing differs.
+    let alike = !(((differs & LOW) + LOW) | differs | LOW);
+    ((alike >> 7).wrapping_mul(0x0102_0408_1020_4080) >> 56) as u8
+}
+
+/// Whether what the kernel writes to a buffer is remembered: the bytes of one that is to be written do not tell.
+fn tells(buffer: &Buffer) -> bool {
+    matches!(buffer.before, Before::Poison)
+}
+
+/// Bytes that the buffers of a plan take.
+pub(super) fn bytes(plan: &Plan) -> u64 {
+    let of = |buffer: &Buffer| buffer.bytes() + if tells(buffer) { buffer.bytes().div_ceil(8) } else { 0 };
+    plan.buffers.iter().map(of).sum()
 }
 
 impl Memory {
     pub(super) fn new(plan: Arc<Plan>) -> Result<Self, SimulationError> {
-        let buffers = plan.buffers.iter().map(|buffer| Bytes::new(buffer.bytes())).collect::<Result<_, _>>()?;
+        let buffers = plan.buffers.iter().map(Bytes::new).collect::<Result<_, _>>()?;
         Ok(Self { buffers, plan })
     }
 
@@ -135,8 +204,26 @@ impl Memory {
         let (buffer, bytes) = (&self.plan.buffers[number], &self.buffers[number]);
         let words = page * PAGE as usize / 8..((page + 1) * PAGE as usize / 8).min(bytes.words.len());
         // SAFETY: the words belong to the buffer, and nobody else refers to them before they are filled.
-        let words = unsafe { std::slice::from_raw_parts_mut(bytes.words.start().add(words.start), words.len()) };
+        let words = unsafe { slice::from_raw_parts_mut(bytes.words.start().add(words.start), words.len()) };
         fill(buffer, page as u64, words);
+        let marks = bytes.marks().into_iter().flatten();
+        marks.skip(page * PAGE as usize / 8).take(PAGE as usize / 8).for_each(|mark| mark.store(0, Relaxed));
+    }
+
+    /// Remembers what the lanes of a request have written: stores to global memory, or additions.
+    #[inline(always)]
+    pub(super) fn wrote(&self, request: &Request<'_>) {
+        let width = request.site.width();
+        let mark = |first: u64, count: u64| {
+            let (buffer, start) = (&self.buffers[Self::number(first)], offset_of(first));
+            if let Some(marks) = buffer.marks() {
+                buffer.mark(marks, start..start + count * width);
+            }
+        };
+        match request.step {
+            Some(step) if step == width.cast_signed() && request.base.is_some() => mark(request.first(), 32),
+            _ => request.each(request.mask, |_, address| mark(address, 1)),
+        }
     }
 
     /// The bytes of a filled buffer around a resolved address, as offsets: all of them in the end, and at least its page.
@@ -172,7 +259,17 @@ impl Memory {
         self.buffer_of(address).is_some_and(|number| offset_of(address) + width <= self.buffers[number].count)
     }
 
+    /// Element `i` of a buffer, after a run of the whole grid.
+    #[inline]
+    pub(super) fn actual(&self, buffer: usize, i: u64) -> Actual {
+        let bits = self.bits(buffer, i);
+        let size = self.plan.buffers[buffer].element.size();
+        let written = self.buffers[buffer].written(i * size, size, bits);
+        Actual { bits, written }
+    }
+
     /// The bits of element `i` of a buffer.
+    #[inline]
     pub(super) fn bits(&self, buffer: usize, i: u64) -> u64 {
         let size = self.plan.buffers[buffer].element.size();
         let address = Self::base(buffer) + i * size;
@@ -250,5 +347,25 @@ fn fill(buffer: &Buffer, number: u64, words: &mut [u64]) {
     words[laid..].fill(u64::from_ne_bytes([blank; 8]));
     if let Before::Filled(fill) = &buffer.before {
         fill.lay(first..first + elements, &mut words[..laid]);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use gpu::suite::noise;
+
+    #[test]
+    fn the_bytes_of_a_word_that_hold_poison_are_told() {
+        for i in 0..10_000 {
+            let bytes: [u8; 8] = std::array::from_fn(|byte| match noise(8 * i + byte as u64) as u32 % 5 {
+                0 => POISON - 1,
+                1 => POISON & 0x7F,
+                2 => 0,
+                _ => POISON,
+            });
+            let expected: u8 = (0..8).map(|byte| u8::from(bytes[byte] == POISON) << byte).sum();
+            assert_eq!(poisoned(u64::from_le_bytes(bytes)), expected, "{bytes:x?}");
+        }
     }
 }

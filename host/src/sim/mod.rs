@@ -33,6 +33,7 @@ pub use pattern::Pattern;
 pub use sample::{Sample, Sampled, Sampling, Tally};
 
 use crate::arguments::ArgumentError;
+use crate::verify::Actual;
 use block::Runner;
 use gpu::device::host::{self, Kernel, Space, Watched};
 use gpu::suite::{Counts, Operation, Plan};
@@ -179,6 +180,11 @@ pub struct Outcome {
 }
 
 impl Outcome {
+    /// Element `i` of buffer number `buffer` of the plan, after a run of the whole grid; none if the run had to be abandoned.
+    pub fn actual(&self, buffer: usize, i: u64) -> Option<Actual> {
+        self.memory.as_ref().map(|memory| memory.actual(buffer, i))
+    }
+
     /// The bits of element `i` of buffer number `buffer` of the plan, after the run; none if the run had to be abandoned.
     pub fn bits(&self, buffer: usize, i: u64) -> Option<u64> {
         self.memory.as_ref().map(|memory| memory.bits(buffer, i))
@@ -364,7 +370,7 @@ pub enum SimulationError {
     /// The whole grid needs more memory than there is.
     #[error("the simulation needs {needed} bytes, and {available} are available: choose a smaller size")]
     TooLarge {
-        /// Bytes of the buffers, and of what the sanitizer keeps of those that the kernel may write.
+        /// Bytes of the buffers, and of what is kept of those that the kernel may write.
         needed: u64,
         /// Bytes that the system can still give.
         available: u64,
@@ -375,18 +381,13 @@ pub enum SimulationError {
         /// Bytes that are left to others.
         reserve: u64,
     },
-    /// The kernel declares more static shared memory than a block may have.
-    #[error(
-        "`{kernel}` declares {bytes} bytes of static shared memory, and CUDA lets a block have {limit}: take what goes beyond \
-         as dynamic shared memory"
-    )]
+    /// A block would have more shared memory than a GPU gives it.
+    #[error("`{kernel}` {detail}")]
     SharedMemory {
         /// The kernel.
         kernel: &'static str,
-        /// What it declares.
-        bytes: u64,
-        /// What there is.
-        limit: u64,
+        /// How much it has, the limit, and whose it is.
+        detail: String,
     },
     /// The system gives no stack for a thread of a block.
     #[error(
@@ -459,10 +460,10 @@ pub fn simulate(
     Ok(outcome)
 }
 
-/// Bytes of memory that simulating `kernel` on the whole grid of `plan` takes: the buffers, and what the sanitizer keeps of
-/// those that the kernel may write.
+/// Bytes of memory that simulating `kernel` on the whole grid of `plan` takes: the buffers, which bytes of outputs were
+/// written, and what the sanitizer keeps of those that the kernel may write.
 fn memory_needed(kernel: &Kernel, plan: &Plan, options: &Options) -> u64 {
-    let buffers = plan.buffers.iter().map(gpu::suite::Buffer::bytes).sum::<u64>();
+    let buffers = memory::bytes(plan);
     let shadows = if options.sanitize { sanitizer::shadow_bytes(kernel, plan) } else { 0 };
     buffers.saturating_add(shadows)
 }
@@ -476,7 +477,7 @@ fn run(
     progress: &dyn Fn(u64, u64),
 ) -> Result<(Outcome, bool), SimulationError> {
     let words = crate::arguments::words(&kernel, &plan, Memory::base)?;
-    let shared_bytes = u64::from(shared::static_bytes(&kernel)?) + u64::from(plan.launch.shared_bytes);
+    let shared_bytes = shared::block_bytes(&kernel, plan.launch.shared_bytes)?;
     let choose = if options.from_the_front { Blocks::first } else { Blocks::choose };
     let blocks = choose(plan.launch.block_count(), options.max_blocks);
     let needed = memory_needed(&kernel, &plan, options);

@@ -40,7 +40,9 @@ pub(super) enum Look {
 
 /// Whether a kernel may write a buffer: what it only reads cannot race.
 fn is_written(kernel: &Kernel, buffer: &Buffer) -> bool {
-    kernel.parameters.contains(&(buffer.name, ParameterKind::GlobalMut))
+    let is_it =
+        |(name, kind): &(&str, ParameterKind)| *name == buffer.name && matches!(kind, ParameterKind::GlobalMut(_));
+    kernel.parameters.iter().any(is_it)
 }
 
 /// Shadows of the buffers that a kernel may write.

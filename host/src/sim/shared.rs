@@ -6,11 +6,8 @@
 use super::SimulationError;
 use super::memory::Element;
 use gpu::device::host::{self, Kernel};
-use gpu::suite::POISON;
+use gpu::suite::{MOST_SHARED, MOST_STATIC_SHARED, POISON};
 use std::cell::UnsafeCell;
-
-/// Static shared memory a block may declare.
-const STATIC_LIMIT: u64 = 48 << 10;
 
 /// Where dynamic shared memory begins: past every static array.
 const DYNAMIC: u32 = 64 << 10;
@@ -33,14 +30,26 @@ pub(super) struct SharedMemory {
     static_bytes: u32,
 }
 
-/// Bytes of the static arrays that a kernel declares, each of which begins at a multiple of 16.
-pub(super) fn static_bytes(kernel: &Kernel) -> Result<u32, SimulationError> {
+/// Bytes of shared memory that a block of `kernel` has: the static arrays that it declares, each of which begins at a multiple of
+/// 16, and `dynamic` ones.
+pub(super) fn block_bytes(kernel: &Kernel, dynamic: u32) -> Result<u64, SimulationError> {
     let end = |end: u64, (_, bytes): &(&str, u64)| end.next_multiple_of(16).saturating_add(*bytes);
-    let bytes = kernel.shared.iter().fold(0, end);
-    match u32::try_from(bytes) {
-        Ok(bytes) if u64::from(bytes) <= STATIC_LIMIT => Ok(bytes),
-        _ => Err(SimulationError::SharedMemory { kernel: kernel.name, bytes, limit: STATIC_LIMIT }),
-    }
+    let of_arrays = kernel.shared.iter().fold(0, end);
+    let (bytes, dynamic) = (of_arrays.saturating_add(dynamic.into()), u64::from(dynamic));
+    let detail = if of_arrays > MOST_STATIC_SHARED.into() {
+        format!(
+            "declares {of_arrays} bytes of static shared memory, and CUDA gives a block {MOST_STATIC_SHARED}: take what goes \
+             beyond as dynamic shared memory"
+        )
+    } else if bytes > MOST_SHARED.into() {
+        format!(
+            "has {bytes} bytes of shared memory a block, {dynamic} of them dynamic, and a GPU gives a block at most \
+             {MOST_SHARED} (compute capability 9.0), others less: choose smaller tiles"
+        )
+    } else {
+        return Ok(bytes);
+    };
+    Err(SimulationError::SharedMemory { kernel: kernel.name, detail })
 }
 
 impl SharedMemory {
