@@ -139,6 +139,7 @@ pub(crate) fn llvm(package: &str, folder: &str, arch: &str) -> Result<(String, S
     cargo.args(["rustc", "--quiet", "--package", package, "--lib", "--release", "--target", "nvptx64-nvidia-cuda"]);
     cargo.args(["-Zbuild-std=core", "--config", "profile.release.debug=false", "--target-dir"]).arg(&target);
     cargo.arg("--config").arg(format!("profile.release.package.{package}.codegen-units=1"));
+    cargo.args(["--config", "profile.release.incremental=false"]);
     cargo.args(["--config", "profile.release.package.busload-gpu.overflow-checks=false", "--"]);
     cargo.arg(format!("--emit=asm={}", file.display())).args(flags.split(' '));
     // The pinned stable compiler has everything that is needed; none of it is stable for this target yet.
