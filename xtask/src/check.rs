@@ -1,9 +1,7 @@
 //! What a change must pass.
 
-use crate::build;
+use crate::{build, command};
 use anyhow::{Context, Result, ensure};
-use busload::ptx::Ptx;
-use std::process::Command;
 
 /// Runs cargo.
 pub(crate) fn cargo(arguments: &[&str]) -> Result<()> {
@@ -13,14 +11,23 @@ pub(crate) fn cargo(arguments: &[&str]) -> Result<()> {
 fn cargo_with(arguments: &[&str], environment: &[(&str, &str)]) -> Result<()> {
     eprintln!("$ cargo {}", arguments.join(" "));
     let status =
-        Command::new("cargo").args(arguments).envs(environment.iter().copied()).status().context("running cargo")?;
+        command("cargo").args(arguments).envs(environment.iter().copied()).status().context("running cargo")?;
     ensure!(status.success(), "`cargo {}` failed", arguments.join(" "));
     Ok(())
 }
 
-/// All tests; says if the committed PTX is stale, which whoever edits a kernel without rust-src cannot help.
-pub(crate) fn test() -> Result<bool> {
-    cargo(&["test", "--release", "--workspace"])?;
+/// All tests, or those of a family's kernels; says if the committed PTX is stale, which whoever edits a kernel without
+/// rust-src cannot help.
+pub(crate) fn test(family: Option<&str>) -> Result<bool> {
+    match family {
+        None => cargo(&["test", "--release", "--workspace", "--no-fail-fast"])?,
+        // Tests take no arguments of their own.
+        Some(family) => cargo_with(
+            &["test", "--release", "--package", "busload-tests", "--test", "suite", "--test", "ptx", "--test", "profile",
+              "--no-fail-fast"],
+            &[("BUSLOAD_TEST_FAMILY", family)],
+        )?,
+    }
     if !is_fresh()? {
         eprintln!("warning: {} was built from other sources: run `cargo xtask ptx`", build::COMMITTED);
     }
@@ -37,7 +44,7 @@ pub(crate) fn ci() -> Result<bool> {
         &["doc", "--workspace", "--no-deps", "--document-private-items"],
         &[("RUSTDOCFLAGS", "--deny warnings")],
     )?;
-    test()?;
+    test(None)?;
     ensure!(is_fresh()?, "{} was built from other sources: run `cargo xtask ptx` and commit it", build::COMMITTED);
     if build::has_rust_src() {
         cargo(&["xtask", "ptx", "--check"])?;
@@ -48,6 +55,5 @@ pub(crate) fn ci() -> Result<bool> {
 }
 
 fn is_fresh() -> Result<bool> {
-    let committed = std::fs::read_to_string(build::COMMITTED).with_context(|| build::COMMITTED.to_owned())?;
-    Ok(Ptx::new(committed).header("source-hash") == Some(build::source_hash()?.as_str()))
+    sources::is_fresh(&build::committed()?)
 }
