@@ -7,10 +7,12 @@
 //! - [`device`]: what a kernel may use: thread indices, typed loads and stores, barriers, shuffles.
 //! - `suite`: what a family says of its kernels (launch, buffers, reference, expected counts); host only.
 
-#![no_std]
-// Kernels as entries, inline PTX and the convergent intrinsics of warps: what stable Rust does not offer yet.
+// rust-cuda says it by itself.
+#![cfg_attr(not(feature = "nvvm"), no_std)]
+// Inline PTX and the convergent intrinsics of warps, and kernels as entries: what stable Rust does not offer yet.
 #![cfg_attr(target_arch = "nvptx64", allow(internal_features))]
-#![cfg_attr(target_arch = "nvptx64", feature(abi_ptx, asm_experimental_arch, link_llvm_intrinsics, stdarch_nvptx))]
+#![cfg_attr(target_arch = "nvptx64", feature(asm_experimental_arch, link_llvm_intrinsics))]
+#![cfg_attr(all(target_arch = "nvptx64", not(feature = "nvvm")), feature(abi_ptx, stdarch_nvptx))]
 
 // The attributes name this crate by its name, here as in any other crate with kernels.
 extern crate self as gpu;

@@ -2,7 +2,7 @@
 //! of its axes make.
 
 use crate::arguments::{self, ArgumentError};
-use gpu::kernels::{COUNTEREXAMPLES, FAMILIES};
+use gpu::kernels::{COUNTEREXAMPLES, FAMILIES, SOURCES};
 use gpu::suite::{Axis, AxisKind, Case, Entry, Family, Kernel, Plan, PlanError, Value};
 use regex::Regex;
 use std::collections::BTreeMap;
@@ -92,6 +92,14 @@ pub enum SelectError {
         name: String,
         /// Names like it.
         nearest: String,
+    },
+    /// The source has this kernel, and no list.
+    #[error("{name} is a kernel of {file} that no entry has: enter it in the list of its family, below it")]
+    Unlisted {
+        /// Its name.
+        name: &'static str,
+        /// Where it stands.
+        file: String,
     },
     /// A counterexample on a GPU.
     #[error("{0} is wrong on purpose, and only the simulator runs it, to refuse it: `busload simulate --kernel {0}`")]
@@ -207,6 +215,9 @@ pub fn kernels(pattern: &str) -> Result<Regex, SelectError> {
     if names().any(|name| regex.is_match(name)) || counterexamples().any(|name| name == pattern) {
         return Ok(regex);
     }
+    if let Some((name, file)) = unlisted().find(|(name, _)| regex.is_match(name)) {
+        return Err(SelectError::Unlisted { name, file });
+    }
     Err(SelectError::NoKernel { pattern: pattern.to_owned(), nearest: nearest(pattern) })
 }
 
@@ -216,7 +227,8 @@ pub fn kernels(pattern: &str) -> Result<Regex, SelectError> {
 /// If there is none.
 pub fn kernel(name: &str) -> Result<Regex, SelectError> {
     let pattern = if counterexamples().any(|other| other == name) { name.to_owned() } else { format!("^{name}$") };
-    match names().chain(counterexamples()).any(|other| other == name) {
+    let is_kernel = names().chain(counterexamples()).chain(unlisted().map(|(name, _)| name)).any(|other| other == name);
+    match is_kernel {
         true => kernels(&pattern),
         false => Err(SelectError::UnknownKernel { name: name.to_owned(), nearest: nearest(name) }),
     }
@@ -233,6 +245,23 @@ fn counterexamples() -> impl Iterator<Item = &'static str> {
 fn are_listed_once(kernels: impl Iterator<Item = &'static str>) -> Result<(), SelectError> {
     let kernels: Vec<_> = kernels.collect();
     arguments::twice(&kernels).map_or(Ok(()), |name| Err(SelectError::ListedTwice(name)))
+}
+
+/// The kernels in the text of the families' files that are in no list, each with its file.
+fn unlisted() -> impl Iterator<Item = (&'static str, String)> {
+    let files = FAMILIES.iter().zip(SOURCES);
+    let kernels = files.flat_map(|(family, text)| in_text(text).map(|name| (name, family.name)));
+    let unlisted = kernels.filter(|(name, _)| !names().chain(counterexamples()).any(|listed| listed == *name));
+    unlisted.map(|(name, family)| (name, format!("gpu/src/kernels/{family}.rs")))
+}
+
+/// The names of the functions under a line `#[kernel]`.
+fn in_text(text: &'static str) -> impl Iterator<Item = &'static str> {
+    let mut lines = text.lines();
+    std::iter::from_fn(move || {
+        lines.find(|line| line.trim() == "#[kernel]")?;
+        lines.find_map(|line| line.split_once("fn ")?.1.split('(').next())
+    })
 }
 
 /// The three names that are most like this one.
@@ -367,6 +396,18 @@ mod tests {
         let error = Run::new(family, &Entry { kernel, plan: empty }, case).err().expect("no GPU takes it").to_string();
         assert!(error.contains("the blocks of the grid along y are 0, and CUDA takes 1 to 65535"), "{error}");
         assert!(error.contains(kernel.name) && error.ends_with(&format!("(on {})", "1048576")), "{error}");
+    }
+
+    #[test]
+    fn the_kernels_in_the_text_are_those_in_the_lists() {
+        let text = "/// One.\n#[kernel]\n#[allow(x)]\npub unsafe fn a(src: u32) {}\nfn b() {}\n    #[kernel]\n    unsafe fn c(\n";
+        assert_eq!(in_text(text).collect::<Vec<_>>(), ["a", "c"]);
+        // So whoever forgets the entry of a kernel is told, and nobody else.
+        let written: usize = SOURCES.iter().map(|text| in_text(text).count()).sum();
+        assert_eq!(written, names().count() + counterexamples().count());
+        assert_eq!(unlisted().next(), None);
+        let error = SelectError::Unlisted { name: "copy_new", file: "gpu/src/kernels/copy.rs".into() }.to_string();
+        assert!(error.contains("copy_new is a kernel of gpu/src/kernels/copy.rs"), "{error}");
     }
 
     #[test]

@@ -4,6 +4,8 @@ use busload::sim::{self, Options, Outcome};
 use busload::{bench, verify};
 use gpu::kernels::{COUNTEREXAMPLES, FAMILIES};
 use gpu::suite::{Buffer, Case, Entry, Family, Kernel, Launch, Plan};
+use std::collections::BTreeSet;
+use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -21,6 +23,58 @@ pub fn kernels() -> Vec<(&'static Family, &'static Entry)> {
     let kernels: Vec<_> = FAMILIES.iter().flat_map(of).collect();
     assert!(!kernels.is_empty(), "no family has a kernel");
     kernels
+}
+
+/// Whether a family's kernels are to be tested: all are, unless `cargo xtask test --family` names one.
+pub fn is_under_test(family: &Family) -> bool {
+    std::env::var("BUSLOAD_TEST_FAMILY").map_or(true, |name| name == family.name)
+}
+
+/// The kernels to test, in the order of the curriculum.
+///
+/// # Panics
+/// If there is none.
+pub fn kernels_under_test() -> Vec<(&'static Family, &'static Entry)> {
+    let kernels: Vec<_> = kernels().into_iter().filter(|(family, _)| is_under_test(family)).collect();
+    assert!(!kernels.is_empty(), "no kernel is under test");
+    kernels
+}
+
+/// Holds the committed PTX to having no `problems`. Where it was built from other sources, which only a machine with the
+/// standard library's source can mend, they are warnings.
+///
+/// # Panics
+/// If it has problems, and was built from the sources as they are.
+pub fn expect_of_ptx(problems: &[String]) {
+    let fresh = sources::is_fresh(&busload::ptx::Ptx::embedded()).expect("the sources can be read");
+    if let Some(warning) = ptx_warning(problems, fresh) {
+        // Past the harness, which shows nothing of a test that passes.
+        let _ = std::io::Write::write_all(&mut std::io::stderr(), warning.as_bytes());
+    }
+}
+
+fn ptx_warning(problems: &[String], fresh: bool) -> Option<String> {
+    assert!(problems.is_empty() || !fresh, "{}", problems.join("\n"));
+    let mut warning = String::new();
+    for problem in problems {
+        let _ = writeln!(
+            warning,
+            "warning: the committed PTX is of other sources (`cargo xtask ptx` rebuilds it): {problem}"
+        );
+    }
+    (!warning.is_empty()).then_some(warning)
+}
+
+/// What one set has and the other lacks, in a sentence for each side.
+pub fn set_difference<T: Ord + std::fmt::Debug>(
+    (one, in_one): (&str, &BTreeSet<T>),
+    (other, in_other): (&str, &BTreeSet<T>),
+) -> Vec<String> {
+    let side = |name: &str, a: &BTreeSet<T>, b: &BTreeSet<T>| {
+        let alone: Vec<_> = a.difference(b).map(|element| format!("{element:?}")).collect();
+        (!alone.is_empty()).then(|| format!("{name} alone: {}", alone.join(", ")))
+    };
+    [side(one, in_one, in_other), side(other, in_other, in_one)].into_iter().flatten().collect()
 }
 
 /// Every kernel that is wrong on purpose.
@@ -123,4 +177,31 @@ pub fn files(folder: &str, suffix: &str) -> Vec<(PathBuf, String)> {
     assert!(!found.is_empty(), "no file under {folder} ends in {suffix}");
     found.sort();
     found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn problems_of_a_stale_ptx_are_warnings() {
+        let problems = ["in the PTX alone: a".to_owned()];
+        let warning = ptx_warning(&problems, false).expect("a warning");
+        assert!(warning.contains("`cargo xtask ptx`") && warning.ends_with("in the PTX alone: a\n"), "{warning}");
+        assert_eq!(ptx_warning(&[], false), None);
+        assert_eq!(ptx_warning(&[], true), None);
+    }
+
+    #[test]
+    #[should_panic(expected = "in the PTX alone: a")]
+    fn problems_of_a_fresh_ptx_are_failures() {
+        ptx_warning(&["in the PTX alone: a".to_owned()], true);
+    }
+
+    #[test]
+    fn of_two_sets_only_the_difference_is_said() {
+        let sets = [BTreeSet::from([1, 2, 3]), BTreeSet::from([2, 3, 4])];
+        assert_eq!(set_difference(("left", &sets[0]), ("right", &sets[1])), ["left alone: 1", "right alone: 4"]);
+        assert_eq!(set_difference(("left", &sets[0]), ("right", &sets[0])), [""; 0]);
+    }
 }

@@ -317,6 +317,7 @@ fn a_thread_that_takes_too_much_stack_is_reported_and_the_process_goes_on() {
 
 #[kernel]
 unsafe fn wild_pointer(dst: GlobalMut<f32>) {
+    dst.store(0, 0.0); // HERE: before the wild pointer
     dst.store(0, *black_box(std::ptr::dangling::<f32>()));
 }
 
@@ -329,7 +330,7 @@ fn a_kernel_follows_a_wild_pointer() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn a_fault_that_is_no_overflow_still_ends_the_process() {
+fn a_fault_that_is_no_overflow_still_ends_the_process_and_names_the_kernel_and_its_last_access() {
     use std::os::unix::process::ExitStatusExt;
     let this = std::env::current_exe().expect("the path of this test");
     let child = std::process::Command::new(this)
@@ -338,6 +339,9 @@ fn a_fault_that_is_no_overflow_still_ends_the_process() {
         .expect("a process for the test");
     const SIGSEGV: i32 = 11;
     assert_eq!(child.status.signal(), Some(SIGSEGV), "{child:?}");
+    let said = String::from_utf8_lossy(&child.stderr);
+    let last = format!("the last access before it is at {}:{}:", file!(), line("before the wild pointer"));
+    assert!(said.contains("error: wild_pointer touched address 0x4 by itself") && said.contains(&last), "{said}");
 }
 
 /// Ends the loop below once it has been reported, so that no thread is left spinning behind the other tests.

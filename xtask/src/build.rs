@@ -1,26 +1,21 @@
-//! Builds the kernels' PTX, and knows from which sources.
+//! Builds the kernels' PTX.
 
-use crate::{lines, rust_cuda};
+use crate::{command, lines, rust_cuda};
 use anyhow::{Context, Result, ensure};
 use busload::cli::Usage;
 use busload::input;
 use busload::ptx::Ptx;
 use busload::report;
 use gpu::kernels::FAMILIES;
-use sha2::{Digest, Sha256};
-use std::fmt::Write;
+use sources::root;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The committed build.
+/// The committed build, relative to the root of the workspace.
 pub(crate) const COMMITTED: &str = "gpu/ptx/busload_sm_80.ptx";
 
 /// What to install where PTX cannot be built.
 pub(crate) const RUST_SRC: &str = "the standard library's source is missing: run `rustup component add rust-src`";
-
-/// Everything that the PTX is made from.
-const SOURCES: [&str; 5] =
-    ["gpu/Cargo.toml", "gpu/src", "gpu/macros/Cargo.toml", "gpu/macros/src", "rust-toolchain.toml"];
 
 /// Which compiler.
 #[derive(Clone, Debug)]
@@ -47,11 +42,24 @@ impl Target {
         }
     }
 
+    /// Whether its build is the one that is committed.
+    pub(crate) fn is_committed(&self) -> bool {
+        matches!(self.backend, Backend::Llvm) && self.arch == "sm_80"
+    }
+
     /// The committed file for what is committed, a file under `target` for the rest.
     pub(crate) fn default_file(&self) -> PathBuf {
-        match (&self.backend, self.arch.as_str()) {
-            (Backend::Llvm, "sm_80") => COMMITTED.into(),
-            (_, arch) => format!("target/ptx/busload_{}_{arch}.ptx", self.backend_name()).into(),
+        root().join(match self.is_committed() {
+            true => COMMITTED.to_owned(),
+            false => format!("target/ptx/busload_{}_{}.ptx", self.backend_name(), self.arch),
+        })
+    }
+
+    /// A hash of everything that its build is made from.
+    pub(crate) fn source_hash(&self) -> Result<String> {
+        match self.backend {
+            Backend::Llvm => sources::source_hash(),
+            Backend::Nvvm { .. } => sources::nvvm_source_hash(),
         }
     }
 }
@@ -65,29 +73,9 @@ pub(crate) fn parse_arch(text: &str) -> Result<String, String> {
     }
 }
 
-/// A hash of everything that the PTX is made from: names and contents.
-pub(crate) fn source_hash() -> Result<String> {
-    let mut hash = Sha256::new();
-    for source in SOURCES {
-        for entry in walkdir::WalkDir::new(source).sort_by_file_name() {
-            let entry = entry.with_context(|| format!("the sources under {source}"))?;
-            if entry.file_type().is_file() {
-                let contents = input::bytes(entry.path(), input::SOURCE)?;
-                let name = entry.path().to_string_lossy().replace('\\', "/");
-                hash.update(format!("{name}\0{}\0", contents.len()));
-                hash.update(contents);
-            }
-        }
-    }
-    Ok(hash.finalize().iter().fold("sha256:".to_owned(), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}");
-        text
-    }))
-}
-
 /// Whether the toolchain has the source of the standard library.
 pub(crate) fn has_rust_src() -> bool {
-    let sysroot = output(Command::new("rustc").args(["--print", "sysroot"]));
+    let sysroot = output(command("rustc").args(["--print", "sysroot"]));
     sysroot.is_ok_and(|path| Path::new(path.trim()).join("lib/rustlib/src/rust/library/core/src/lib.rs").is_file())
 }
 
@@ -115,7 +103,7 @@ pub(crate) fn build(target: &Target) -> Result<String> {
          // source-hash: {}\n//\n{}",
         target.backend_name(),
         target.arch,
-        source_hash()?,
+        target.source_hash()?,
         // What stands before it are comments of the compiler's.
         ptx.find(".version").map_or(ptx.as_str(), |start| &ptx[start..])
     ))
@@ -135,19 +123,20 @@ pub(crate) fn llvm(package: &str, folder: &str, arch: &str) -> Result<(String, S
          -C llvm-args=-callsite-splitting-duplication-threshold=0 -C llvm-args=-unroll-threshold=1500 \
          -C debuginfo=line-directives-only -C collapse-macro-debuginfo=yes -Z unstable-options -Z verbose-asm"
     );
-    let target = crate::root().join("target/ptx/llvm");
+    let target = root().join("target/ptx/llvm");
     let file = target.join(format!("{package}_{arch}.s"));
-    let mut cargo = Command::new("cargo");
+    let mut cargo = command("cargo");
     cargo.args(["rustc", "--quiet", "--package", package, "--lib", "--release", "--target", "nvptx64-nvidia-cuda"]);
     cargo.args(["-Zbuild-std=core", "--config", "profile.release.debug=false", "--target-dir"]).arg(&target);
     cargo.arg("--config").arg(format!("profile.release.package.{package}.codegen-units=1"));
+    cargo.args(["--config", "profile.release.incremental=false"]);
     cargo.args(["--config", "profile.release.package.busload-gpu.overflow-checks=false", "--"]);
     cargo.arg(format!("--emit=asm={}", file.display())).args(flags.split(' '));
     // The pinned stable compiler has everything that is needed; none of it is stable for this target yet.
     cargo.env("RUSTC_BOOTSTRAP", "1").env_remove("RUSTFLAGS").env_remove("CARGO_ENCODED_RUSTFLAGS");
     ensure!(cargo.status().context("running cargo")?.success(), "the kernels do not compile for the GPU");
     let ptx = input::text(&file, input::SOURCE)?;
-    let compiler = output(Command::new("rustc").arg("--version"))?.trim().to_owned();
+    let compiler = output(command("rustc").arg("--version"))?.trim().to_owned();
     Ok((compiler, flags, lines::of_kernels(&ptx, folder)?))
 }
 
@@ -163,10 +152,17 @@ pub(crate) fn problems(ptx: &Ptx) -> Vec<String> {
     problems
 }
 
-/// A file under `target` with the build of the sources of this hash, made if it is not there yet.
-pub(crate) fn cached(target: &Target, hash: &str) -> Result<PathBuf> {
-    let file = PathBuf::from(format!("target/ptx/bench_{}_{}.ptx", target.backend_name(), target.arch));
-    let known = input::text(&file, input::SOURCE).is_ok_and(|text| Ptx::new(text).header("source-hash") == Some(hash));
+/// The committed build's text, as it is in the tree now.
+pub(crate) fn committed() -> Result<Ptx> {
+    Ok(Ptx::new(input::text(root().join(COMMITTED), input::SOURCE)?))
+}
+
+/// A file under `target` with the build of the sources as they are, made if it is not there yet.
+pub(crate) fn cached(target: &Target) -> Result<PathBuf> {
+    let hash = target.source_hash()?;
+    let file = root().join(format!("target/ptx/bench_{}_{}.ptx", target.backend_name(), target.arch));
+    let is_known = |text| Ptx::new(text).header("source-hash") == Some(hash.as_str());
+    let known = input::text(&file, input::SOURCE).is_ok_and(is_known);
     if !known {
         report::say(&format!("Building the kernels' PTX with the back end {}…", target.backend_name()));
         let ptx = build(target)?;

@@ -1,11 +1,8 @@
 //! What a change must pass.
 
-use crate::build;
+use crate::{build, command};
 use anyhow::{Context, Result, ensure};
-use busload::input;
-use busload::ptx::Ptx;
 use busload::report;
-use std::process::Command;
 
 /// Runs cargo.
 pub(crate) fn cargo(arguments: &[&str]) -> Result<()> {
@@ -15,14 +12,34 @@ pub(crate) fn cargo(arguments: &[&str]) -> Result<()> {
 fn cargo_with(arguments: &[&str], environment: &[(&str, &str)]) -> Result<()> {
     report::say(&format!("$ cargo {}", arguments.join(" ")));
     let status =
-        Command::new("cargo").args(arguments).envs(environment.iter().copied()).status().context("running cargo")?;
+        command("cargo").args(arguments).envs(environment.iter().copied()).status().context("running cargo")?;
     ensure!(status.success(), "`cargo {}` failed", arguments.join(" "));
     Ok(())
 }
 
-/// All tests; says if the committed PTX is stale, which whoever edits a kernel without rust-src cannot help.
-pub(crate) fn test() -> Result<bool> {
-    cargo(&["test", "--release", "--workspace"])?;
+/// All tests, or those of a family's kernels; says if the committed PTX is stale, which whoever edits a kernel without
+/// rust-src cannot help.
+pub(crate) fn test(family: Option<&str>) -> Result<bool> {
+    match family {
+        None => cargo(&["test", "--release", "--workspace", "--no-fail-fast"])?,
+        // Tests take no arguments of their own.
+        Some(family) => cargo_with(
+            &[
+                "test",
+                "--release",
+                "--package",
+                "busload-tests",
+                "--test",
+                "suite",
+                "--test",
+                "ptx",
+                "--test",
+                "profile",
+                "--no-fail-fast",
+            ],
+            &[("BUSLOAD_TEST_FAMILY", family)],
+        )?,
+    }
     if !is_fresh()? {
         report::say(&format!("warning: {} was built from other sources: run `cargo xtask ptx`", build::COMMITTED));
     }
@@ -39,7 +56,7 @@ pub(crate) fn ci() -> Result<bool> {
         &["doc", "--workspace", "--no-deps", "--document-private-items"],
         &[("RUSTDOCFLAGS", "--deny warnings")],
     )?;
-    test()?;
+    test(None)?;
     ensure!(is_fresh()?, "{} was built from other sources: run `cargo xtask ptx` and commit it", build::COMMITTED);
     if build::has_rust_src() {
         cargo(&["xtask", "ptx", "--check"])?;
@@ -50,6 +67,5 @@ pub(crate) fn ci() -> Result<bool> {
 }
 
 fn is_fresh() -> Result<bool> {
-    let committed = input::text(build::COMMITTED, input::SOURCE)?;
-    Ok(Ptx::new(committed).header("source-hash") == Some(build::source_hash()?.as_str()))
+    sources::is_fresh(&build::committed()?)
 }

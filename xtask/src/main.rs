@@ -1,11 +1,13 @@
 //! `cargo xtask`: the commands of `busload`, and those that need the sources.
 //!
-//! `build` makes the PTX and knows whether the committed one is stale, `lines` gives it a line table, `rust_cuda`
-//! drives rust-cuda's toolchain, `corpus` takes the planted bugs to a GPU, `check` is what CI runs.
+//! `sources` knows whether the committed PTX is stale, `build` makes it, `lines` gives it a line table, `rust_cuda`
+//! drives rust-cuda's toolchain, `corpus` takes the planted bugs to a GPU, `dist` the program to a machine without Rust,
+//! `check` is what CI runs.
 
 mod build;
 mod check;
 mod corpus;
+mod dist;
 mod lines;
 mod rust_cuda;
 mod stats;
@@ -20,29 +22,29 @@ use busload::ptx::Ptx;
 use busload::report;
 use clap::builder::PossibleValuesParser;
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
+use gpu::kernels::FAMILIES;
+use sources::root;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    // Cargo's settings, such as where it finds `-lcuda`, hold in the workspace alone.
-    if let Err(error) = std::env::set_current_dir(root()) {
-        report::say(&format!("error: {}: {error}", root().display()));
-        return ExitCode::FAILURE;
-    }
     let arguments: Vec<OsString> = std::env::args_os().collect();
-    match cli::parsed(command(), &arguments) {
+    match cli::parsed(commands(), &arguments) {
         Ok(matches) => cli::exit_code(run(&matches, arguments)),
         Err(code) => code,
     }
 }
 
-/// The root of the workspace.
-fn root() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask is a folder of the workspace")
+/// A program that runs in the workspace, where cargo's and rustup's settings hold. This one stays where the user is, whose
+/// paths are relative to that.
+fn command(program: &str) -> std::process::Command {
+    let mut command = std::process::Command::new(program);
+    command.current_dir(root());
+    command
 }
 
-fn command() -> Command {
+fn commands() -> Command {
     cli::command()
         .name("cargo xtask")
         .bin_name("cargo xtask")
@@ -51,9 +53,8 @@ fn command() -> Command {
             Command::new("dist").about("Make a folder to copy to a GPU machine without Rust").arg(
                 Arg::new("folder")
                     .value_name("FOLDER")
-                    .default_value("dist")
                     .value_parser(value_parser!(PathBuf))
-                    .help("The folder; its contents are replaced"),
+                    .help("The folder; files of its own are replaced [default: dist in the workspace]"),
             ),
         )
         .subcommand(
@@ -62,12 +63,19 @@ fn command() -> Command {
                 .arg(
                     Arg::new("folder")
                         .value_name("FOLDER")
-                        .default_value("target/corpus")
                         .value_parser(value_parser!(PathBuf))
-                        .help("The folder; files of its own are replaced"),
+                        .help("The folder; files of its own are replaced [default: target/corpus in the workspace]"),
                 ),
         )
-        .subcommand(Command::new("test").about("Run all tests"))
+        .subcommand(
+            Command::new("test").about("Run all tests").arg(
+                Arg::new("family")
+                    .long("family")
+                    .value_name("FAMILY")
+                    .value_parser(PossibleValuesParser::new(FAMILIES.iter().map(|family| family.name)))
+                    .help("Test the kernels of this family alone"),
+            ),
+        )
         .subcommand(
             Command::new("ci").about(
                 "Everything that a change must pass: formatting, lints, tests, documentation, the committed PTX",
@@ -134,29 +142,34 @@ fn ptx_command() -> Command {
 fn run(matches: &ArgMatches, mut arguments: Vec<OsString>) -> Result<bool> {
     match matches.subcommand() {
         Some(("ptx", matches)) => ptx(matches),
-        Some(("dist", matches)) => dist(matches.get_one::<PathBuf>("folder").expect("has a default")),
-        Some(("corpus", matches)) => corpus::write(matches.get_one::<PathBuf>("folder").expect("has a default")),
-        Some(("test", _)) => check::test(),
+        Some(("dist", matches)) => dist::make(&folder(matches, "dist")),
+        Some(("corpus", matches)) => corpus::write(&folder(matches, "target/corpus")),
+        Some(("test", matches)) => check::test(matches.get_one::<String>("family").map(String::as_str)),
         Some(("ci", _)) => check::ci(),
         Some(("doctor", matches)) => {
             cli::run_doctor(matches, doctor())?;
             Ok(true)
         }
         Some(("claims", sub)) if !sub.contains_id("results") => {
-            for file in bench_results(Path::new(JUDGED_ON))? {
+            for file in bench_results(&root().join(JUDGED_ON))? {
                 arguments.extend(["--results".into(), file.into()]);
             }
-            cli::run(&command().get_matches_from(&arguments))
+            cli::run(&commands().get_matches_from(&arguments))
         }
         Some(("bench" | "verify", sub)) => match fresh_ptx(sub)? {
             Some(file) => {
                 arguments.extend(["--ptx".into(), file.into()]);
-                cli::run(&command().get_matches_from(&arguments))
+                cli::run(&commands().get_matches_from(&arguments))
             }
             None => cli::run(matches),
         },
         _ => cli::run(matches),
     }
+}
+
+/// The folder that the user names, or a default one in the workspace.
+fn folder(matches: &ArgMatches, default: &str) -> PathBuf {
+    matches.get_one::<PathBuf>("folder").cloned().unwrap_or_else(|| root().join(default))
 }
 
 /// The results of the GPU by which claims are judged, unless others are named: all that some claim asks for was measured there.
@@ -189,15 +202,19 @@ fn fresh_ptx(matches: &ArgMatches) -> Result<Option<PathBuf>> {
     if given || on_sim || Gpu::open(Ptx::embedded().text()).is_err_and(|error| error.means_none()) {
         return Ok(None);
     }
-    let hash = build::source_hash()?;
     if rust_cuda::missing(rust_cuda::TOOLCHAIN).is_empty() {
-        let target = Target {
-            backend: Backend::Nvvm { toolchain: rust_cuda::TOOLCHAIN.into(), checkout: None },
-            arch: "sm_80".into(),
-        };
-        return build::cached(&target, &hash).map(Some);
+        let backend = Backend::Nvvm { toolchain: rust_cuda::TOOLCHAIN.into(), checkout: None };
+        let file = build::cached(&Target { backend, arch: "sm_80".into() })?;
+        let text = input::text(&file, input::SOURCE)?;
+        // Its PTX is of libNVVM's version, which may be newer than the driver.
+        match Gpu::open(&text) {
+            Ok(_) => return Ok(Some(file)),
+            Err(error) => {
+                report::say(&format!("rust-cuda's build is left out, and rustc's own is launched: {error}"));
+            }
+        }
     }
-    if Ptx::embedded().header("source-hash") == Some(hash.as_str()) {
+    if sources::is_fresh(&Ptx::embedded())? {
         return Ok(None);
     }
     if !build::has_rust_src() {
@@ -208,7 +225,7 @@ fn fresh_ptx(matches: &ArgMatches) -> Result<Option<PathBuf>> {
         ))
         .into());
     }
-    build::cached(&Target { backend: Backend::Llvm, arch: "sm_80".into() }, &hash).map(Some)
+    build::cached(&Target { backend: Backend::Llvm, arch: "sm_80".into() }).map(Some)
 }
 
 fn ptx(matches: &ArgMatches) -> Result<bool> {
@@ -230,8 +247,7 @@ fn ptx(matches: &ArgMatches) -> Result<bool> {
     };
     let target = Target { backend, arch };
     // The figures of the committed build need no compiler.
-    let committed = matches.get_flag("stats") && target.default_file() == Path::new(build::COMMITTED);
-    if committed && !build::has_rust_src() {
+    if matches.get_flag("stats") && target.is_committed() && !build::has_rust_src() {
         report::print(&stats::table(&Ptx::embedded())?)?;
         return Ok(true);
     }
@@ -248,8 +264,7 @@ fn ptx(matches: &ArgMatches) -> Result<bool> {
         return Ok(true);
     }
     if matches.get_flag("check") {
-        let committed = input::text(build::COMMITTED, input::SOURCE)?;
-        if committed != ptx {
+        if build::committed()?.text() != ptx {
             report::say(&format!(
                 "error: {} is not what the sources build: run `cargo xtask ptx` and commit it",
                 build::COMMITTED
@@ -265,44 +280,15 @@ fn ptx(matches: &ArgMatches) -> Result<bool> {
     Ok(true)
 }
 
-/// The program alone does it: the kernels' PTX is in it, and it finds the driver when it runs.
-fn dist(folder: &Path) -> Result<bool> {
-    check::cargo(&["build", "--release", "--package", "busload", "--bin", "busload"])?;
-    // Cargo has put it beside this program's own profile, wherever its target folder is.
-    let this = std::env::current_exe().context("this program's path")?;
-    let target = this.ancestors().nth(2).with_context(|| this.display().to_string())?;
-    let built = target.join("release/busload");
-    anyhow::ensure!(built.is_file(), "{} is not there, though cargo has built it", built.display());
-    if folder.exists() {
-        let ours =
-            folder.join("busload").is_file() || folder.read_dir().is_ok_and(|mut entries| entries.next().is_none());
-        if !ours {
-            return Err(
-                Usage(anyhow::anyhow!("{} exists and is no folder of ours: name another", folder.display())).into()
-            );
-        }
-        std::fs::remove_dir_all(folder).with_context(|| folder.display().to_string())?;
-    }
-    std::fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
-    for file in [&*built, Path::new("README.md"), Path::new("LICENSE-APACHE"), Path::new("LICENSE-MIT")] {
-        let name = file.file_name().expect("a file");
-        std::fs::copy(file, folder.join(name)).with_context(|| file.display().to_string())?;
-    }
-    report::print(&format!("{}: copy it to the GPU machine and run ./busload bench\n", folder.display()))?;
-    Ok(true)
-}
-
 /// What building needs, beyond what the program itself can look at.
 fn doctor() -> Vec<Finding> {
     let rust_src = match build::has_rust_src() {
         true => Finding::new("PTX by rustc's own back end", true, "rust-src is installed"),
         false => Finding::new("PTX by rustc's own back end", false, build::RUST_SRC),
     };
-    let fresh = match build::source_hash() {
-        Ok(hash) if Ptx::embedded().header("source-hash") == Some(hash.as_str()) => {
-            Finding::new("committed PTX", true, "built from these sources")
-        }
-        Ok(_) => Finding::new("committed PTX", false, "built from other sources: run `cargo xtask ptx`"),
+    let fresh = match sources::is_fresh(&Ptx::embedded()) {
+        Ok(true) => Finding::new("committed PTX", true, "built from these sources"),
+        Ok(false) => Finding::new("committed PTX", false, "built from other sources: run `cargo xtask ptx`"),
         Err(error) => Finding::new("committed PTX", false, format!("{error:#}")),
     };
     let missing = rust_cuda::missing(rust_cuda::TOOLCHAIN);
@@ -342,7 +328,7 @@ mod tests {
     #[test]
     fn predict_is_a_command_here_too() {
         let asked = ["cargo xtask", "predict", "--chip", "h200", "--kernel", "copy"];
-        let matches = command().try_get_matches_from(asked).expect("a command that makes sense");
+        let matches = commands().try_get_matches_from(asked).expect("a command that makes sense");
         assert_eq!(matches.subcommand_name(), Some("predict"));
     }
 }

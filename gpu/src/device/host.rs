@@ -905,6 +905,12 @@ impl Drop for Called {
 }
 
 /// A kernel's parameter, as the host hands it over: one 64-bit word.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be a kernel's parameter",
+    label = "no parameter of a kernel",
+    note = "a kernel takes buffers, as `Global<f32>` to read and `GlobalMut<f32>` to write, and plain values: `u32`, `i32`, \
+            `u64`, `usize`, `f32`"
+)]
 pub trait Parameter: Sized {
     /// What the parameter is.
     const KIND: ParameterKind;

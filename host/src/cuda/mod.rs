@@ -87,9 +87,7 @@ impl Gpu {
 
         let version = CudaApiVersion::get().named("cuDriverGetVersion")?;
         let driver = Version { major: version.major().cast_unsigned(), minor: version.minor().cast_unsigned() };
-        if let Some(needs) = ptx.cuda_release().filter(|needs| driver < *needs) {
-            return Err(GpuError::DriverTooOld { driver, ptx: ptx.version, needs });
-        }
+        ptx.accepted_by(driver)?;
         let capability = Version {
             major: attribute(device, DeviceAttribute::ComputeCapabilityMajor)?,
             minor: attribute(device, DeviceAttribute::ComputeCapabilityMinor)?,

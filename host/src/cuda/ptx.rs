@@ -42,7 +42,7 @@ impl Ptx {
     }
 
     /// The CUDA release that brought the language's version; none where the numbers are not known yet.
-    pub(super) fn cuda_release(&self) -> Option<Version> {
+    fn cuda_release(&self) -> Option<Version> {
         let Version { major, minor } = self.version;
         let (major, minor) = match (major, minor) {
             (6, 0..=2) => (9, minor),
@@ -55,6 +55,14 @@ impl Ptx {
             _ => return None,
         };
         Some(Version { major, minor })
+    }
+
+    /// Whether a driver for this CUDA release takes the language's version, as far as that is known.
+    pub(super) fn accepted_by(&self, driver: Version) -> Result<(), GpuError> {
+        match self.cuda_release() {
+            Some(needs) if driver < needs => Err(GpuError::DriverTooOld { driver, ptx: self.version, needs }),
+            _ => Ok(()),
+        }
     }
 
     /// Compiles it for the current context's GPU, with its line table, which profilers read.
@@ -101,6 +109,19 @@ mod tests {
         ] {
             let error = Ptx::new(text).err().unwrap().to_string();
             assert!(error.contains(problem), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_driver_takes_the_ptx_of_its_release_and_of_those_before() {
+        let ptx = |version| Ptx::new(&format!(".version {version}\n.target sm_80")).unwrap();
+        let driver = |major, minor| Version { major, minor };
+        for (version, driver) in [("7.0", driver(11, 0)), ("8.8", driver(12, 9)), ("8.8", driver(13, 0))] {
+            assert!(ptx(version).accepted_by(driver).is_ok(), "PTX {version} by a driver for CUDA {driver}");
+        }
+        for (version, driver) in [("7.0", driver(10, 2)), ("8.8", driver(12, 8)), ("8.8", driver(12, 4))] {
+            let error = ptx(version).accepted_by(driver).expect_err("newer than the driver").to_string();
+            assert!(error.contains(version) && error.contains(&driver.to_string()), "{error}");
         }
     }
 

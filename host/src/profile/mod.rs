@@ -27,7 +27,7 @@ use crate::sim::{self, Outcome};
 use gpu::device::host::Space;
 use gpu::suite::{Counts, Operation};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::path::Path;
 
@@ -224,19 +224,27 @@ pub fn profile(
     })
 }
 
-/// Simulates a recorded run again and puts the counts beside the recorded counters. Lines are taken from where the kernel
-/// begins, so that what is added above it does not matter.
+/// Simulates a recorded run again and puts the counts beside the recorded counters. Lines may have moved since: the first
+/// line with an access is the first of those recorded, and so on.
 ///
 /// # Errors
-/// If the run cannot be simulated, or is not launched as it was.
+/// If the run cannot be simulated, is not launched as it was, or makes its accesses in more lines or fewer.
 pub fn again(recorded: &Profiled, run: &Run, options: &sim::Options) -> Result<Profiled, String> {
     if LaunchRecord::from(run.plan.launch) != recorded.launch {
         return Err("the launch is another one than the recorded one".to_owned());
     }
     let outcome = simulated(run, options)?;
+    let by_line = recorded.sites.iter().any(|site| site.line.is_some());
+    let simulated = places(&outcome, by_line);
+    let lines: BTreeSet<_> = recorded.sites.iter().filter_map(Site::at).collect();
+    let lines_now: BTreeSet<_> = simulated.keys().filter_map(|place| place.at.clone()).collect();
+    if lines.len() != lines_now.len() {
+        return Err(format!("its accesses stand in {} lines, and were recorded in {}", lines_now.len(), lines.len()));
+    }
+    let now: BTreeMap<_, _> = lines.into_iter().zip(lines_now).collect();
     let mut hardware = BTreeMap::<_, Cost>::new();
     for site in &recorded.sites {
-        let place = site.place(recorded.kernel_line, run.kernel.line).ok_or_else(|| format!("no access: {site:?}"))?;
+        let place = site.place(&now).ok_or_else(|| format!("no access: {site:?}"))?;
         let counter = |name: &&str| site.counters.get(*name).map_or(0, |pair| pair.hardware);
         let names = if place.space == Space::Global.name() { &GLOBAL[..] } else { &SHARED[..] };
         let cost = hardware.entry(place).or_default();
@@ -244,7 +252,6 @@ pub fn again(recorded: &Profiled, run: &Run, options: &sim::Options) -> Result<P
     }
     // Places that only the simulator had.
     hardware.retain(|_, cost| *cost != [0; 4]);
-    let by_line = hardware.keys().any(|place| place.at.is_some());
     let request = |counter: &str| {
         let of = recorded.requests.iter().find(|requests| requests.counter.split(" + ").next() == Some(counter));
         of.map_or(0, |requests| requests.pair.hardware)
@@ -252,15 +259,20 @@ pub fn again(recorded: &Profiled, run: &Run, options: &sim::Options) -> Result<P
     Ok(Profiled {
         kernel_line: run.kernel.line,
         requests: requests(&outcome, request),
-        sites: sites(&places(&outcome, by_line), &hardware),
+        sites: sites(&simulated, &hardware),
         ..recorded.clone()
     })
 }
 
 impl Site {
-    /// The place of a recorded site in today's sources.
-    fn place(&self, recorded_line: u32, line: u32) -> Option<Place> {
-        let at = self.file.clone().zip(self.line.map(|at| (at + line).wrapping_sub(recorded_line)));
+    /// The file and the line.
+    fn at(&self) -> Option<(String, u32)> {
+        self.file.clone().zip(self.line)
+    }
+
+    /// The place of a recorded site in today's sources, in which recorded lines stand elsewhere.
+    fn place(&self, now: &BTreeMap<(String, u32), (String, u32)>) -> Option<Place> {
+        let at = self.at().and_then(|at| now.get(&at).cloned());
         let space = [Space::Global, Space::Shared].into_iter().find(|space| space.name() == self.space)?;
         let operations = [Operation::Load, Operation::Store, Operation::Atomic];
         let operation = operations.into_iter().find(|operation| operation_name(*operation) == self.op)?;

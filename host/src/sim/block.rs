@@ -107,7 +107,9 @@ impl Runner {
         };
         let coroutine = &mut stack.coroutine;
         let guard = coroutine.trap_handler();
-        match overflow::on_stack(guard, || coroutine.resume(())) {
+        // SAFETY: the context, whose pulse this is, is valid until `drop`; it is shared with the lane that runs.
+        let lane = unsafe { &(*Arc::as_ptr(&(*self.context).pulse)).lane };
+        match overflow::on_stack(guard, self.job.kernel.name, lane, || coroutine.resume(())) {
             CoroutineResult::Yield(()) => {
                 let context = self.context();
                 let (current, stopped) = (context.current(), context.stopped);

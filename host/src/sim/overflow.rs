@@ -3,11 +3,14 @@
 //! Calls of the facade look how much is left, and keep a reserve for themselves. A kernel that overflows between two calls
 //! touches the page behind its stack, which is no memory: the handler here then makes the coroutine return [`Overflow`] to
 //! the scheduler. It is the kernel's own code that is left there, which holds nothing that must be given back. Every other
-//! fault goes on to the handler that was installed before.
+//! fault goes on to the handler that was installed before; if a kernel's thread runs, the handler first says whose it is and
+//! what its last access was.
 
 use super::stack::STACK;
 use corosensei::trap::CoroutineTrapHandler;
+use gpu::device::host::Watched;
 use std::cell::Cell;
+use std::ptr::NonNull;
 
 /// What a thread returns that overflowed its stack; others never return.
 #[derive(Clone, Copy)]
@@ -23,14 +26,29 @@ impl Overflow {
     }
 }
 
-thread_local! {
-    /// The stack of the coroutine that runs on this thread.
-    static RUNNING: Cell<Option<CoroutineTrapHandler<Overflow>>> = const { Cell::new(None) };
+/// What runs on a thread: for its handler of faults.
+#[derive(Clone, Copy)]
+struct Running {
+    /// The stack of the coroutine.
+    stack: CoroutineTrapHandler<Overflow>,
+    /// The kernel's name.
+    kernel: &'static str,
+    /// What its lane tells; valid while the coroutine runs.
+    lane: NonNull<Watched>,
 }
 
-/// Runs `resume`, which goes on with the coroutine of `stack`.
-pub(super) fn on_stack<T>(stack: CoroutineTrapHandler<Overflow>, resume: impl FnOnce() -> T) -> T {
-    RUNNING.set(Some(stack));
+thread_local! {
+    static RUNNING: Cell<Option<Running>> = const { Cell::new(None) };
+}
+
+/// Runs `resume`, which goes on with the coroutine of `stack`, a thread of `kernel`.
+pub(super) fn on_stack<T>(
+    stack: CoroutineTrapHandler<Overflow>,
+    kernel: &'static str,
+    lane: &Watched,
+    resume: impl FnOnce() -> T,
+) -> T {
+    RUNNING.set(Some(Running { stack, kernel, lane: NonNull::from(lane) }));
     let result = resume();
     RUNNING.set(None);
     result
@@ -56,9 +74,10 @@ pub(super) use fault::catch_faults;
 
 #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
 mod fault {
-    use super::{Overflow, RUNNING};
+    use super::{Overflow, RUNNING, Running};
     use corosensei::trap::TrapHandlerRegs;
     use libc::{c_int, c_void, siginfo_t, ucontext_t};
+    use std::fmt::Write;
     use std::mem::{transmute, zeroed};
     use std::ptr;
     use std::sync::{Once, OnceLock};
@@ -89,13 +108,52 @@ mod fault {
         let (address, registers) = unsafe { ((*info).si_addr().addr(), &mut *context.cast::<ucontext_t>()) };
         match RUNNING.get() {
             // Of a coroutine's stack, only the page behind it is no memory.
-            Some(stack) if [address, stack_pointer(registers)].map(|at| stack.stack_ptr_in_bounds(at)) == [true; 2] => {
+            Some(Running { stack, .. })
+                if [address, stack_pointer(registers)].map(|at| stack.stack_ptr_in_bounds(at)) == [true; 2] =>
+            {
                 // SAFETY: the coroutine runs on this thread, with its stack pointer in its stack, and its frames hold
                 // nothing that must be dropped.
                 set(registers, unsafe { stack.setup_trap_handler(|| Overflow) });
             }
-            // SAFETY: as for this function.
-            _ => unsafe { pass_on(signal, info, context) },
+            running => {
+                if let Some(running) = running {
+                    tell(&running, address);
+                }
+                // SAFETY: as for this function.
+                unsafe { pass_on(signal, info, context) }
+            }
+        }
+    }
+
+    /// Says on standard error whose fault it is. Only what a handler may call is called: nothing here allocates or locks.
+    fn tell(Running { kernel, lane, .. }: &Running, address: usize) {
+        let mut line = Line { bytes: [0; 1024], length: 0 };
+        let _ = write!(line, "error: {kernel} touched address {address:#x} by itself, which is no memory");
+        // SAFETY: it is valid while the coroutine runs, which it does on this thread.
+        match unsafe { lane.as_ref() }.last() {
+            Some(site) => {
+                let _ = write!(line, "; the last access before it is at {}", site.at());
+            }
+            None => drop(line.write_str("; no access was made before it")),
+        }
+        let _ = line.write_str(": touch memory through gpu::device alone\n");
+        // SAFETY: the bytes are there.
+        unsafe { libc::write(libc::STDERR_FILENO, line.bytes.as_ptr().cast(), line.length) };
+    }
+
+    /// A line of text that is cut off where there is no more room.
+    struct Line {
+        bytes: [u8; 1024],
+        length: usize,
+    }
+
+    impl Write for Line {
+        fn write_str(&mut self, text: &str) -> std::fmt::Result {
+            let room = &mut self.bytes[self.length..];
+            let many = text.len().min(room.len());
+            room[..many].copy_from_slice(&text.as_bytes()[..many]);
+            self.length += many;
+            Ok(())
         }
     }
 

@@ -22,12 +22,14 @@ fn main() -> Result<(), Box<dyn Error>> {
     let ptx = arguments.next();
     let arch: NvvmArch = arguments.next().as_deref().unwrap_or("compute_80").parse()?;
     // Arithmetic as the other back end has it: nothing contracted, nothing flushed to zero, division and root exact.
+    // The functions of `libm` are libdevice's, as cuda_builder would have it unasked; no kernel calls any.
     let mut builder = CudaBuilder::new(Path::new(env!("CARGO_MANIFEST_DIR")).join(".."))
         .arch(arch)
         .fma_contraction(false)
         .ftz(false)
         .fast_div(false)
         .fast_sqrt(false)
+        .override_libm(true)
         .build_args(&NO_JUMP_THREADING.map(str::to_owned).into_iter().chain(arguments).collect::<Vec<_>>());
     if let Some(ptx) = ptx {
         builder = builder.copy_to(ptx);

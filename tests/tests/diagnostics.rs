@@ -1,0 +1,45 @@
+//! What the compiler says of kernels that it refuses.
+
+use busload_tests::root;
+use std::path::PathBuf;
+use std::process::Command;
+
+/// The facade as it was compiled for this test.
+fn facade() -> PathBuf {
+    let this = std::env::current_exe().expect("the path of this test");
+    let folder = this.parent().expect("a folder");
+    let entries = folder.read_dir().expect("the folder of this test").flatten().map(|entry| entry.path());
+    let is_facade = |path: &PathBuf| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        name.starts_with("libgpu-") && name.ends_with(".rlib")
+    };
+    let age = |path: &PathBuf| path.metadata().and_then(|metadata| metadata.modified()).expect("a time");
+    entries.filter(is_facade).max_by_key(age).expect("the library gpu beside this test")
+}
+
+/// What rustc says of a crate, which it must refuse.
+fn refused(source: &str) -> String {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let file = folder.path().join("kernel.rs");
+    std::fs::write(&file, source).expect("a source");
+    let facade = facade();
+    let mut rustc = Command::new("rustc");
+    rustc.args(["--edition", "2024", "--crate-type", "lib", "--emit", "metadata", "--out-dir"]).arg(folder.path());
+    rustc.arg("-L").arg(format!("dependency={}", facade.parent().expect("a folder").display()));
+    rustc.arg("--extern").arg(format!("gpu={}", facade.display())).arg(file).current_dir(root());
+    let output = rustc.output().expect("rustc runs");
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(!output.status.success(), "it compiles: {said}");
+    said
+}
+
+#[test]
+fn a_type_that_cannot_be_a_parameter_is_refused_with_those_that_can() {
+    for ty in ["&'static [f32]", "f64"] {
+        let said = refused(&format!(
+            "use gpu::device::prelude::*;\n#[kernel]\npub unsafe fn a(_src: Global<f32>, _other: {ty}) {{}}\n"
+        ));
+        assert!(said.contains(&format!("`{ty}` cannot be a kernel's parameter")), "{said}");
+        assert!(said.contains("`Global<f32>` to read") && said.contains("kernel.rs:3:"), "{said}");
+    }
+}

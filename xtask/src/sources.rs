@@ -1,0 +1,97 @@
+//! What the kernels' PTX is made from, and whether the committed build is of it: for `cargo xtask`, and for tests that
+//! look into the committed PTX.
+
+use anyhow::{Context, Result};
+use busload::ptx::Ptx;
+use sha2::{Digest, Sha256};
+use std::fmt::Write;
+use std::path::Path;
+
+/// Everything that any PTX is made from, relative to the root of the workspace.
+const SOURCES: [&str; 5] =
+    ["gpu/Cargo.toml", "gpu/src", "gpu/macros/Cargo.toml", "gpu/macros/src", "rust-toolchain.toml"];
+
+/// What rust-cuda's build is made from besides.
+const NVVM: &str = "gpu/nvvm";
+
+/// The root of the workspace.
+///
+/// # Panics
+/// Never: this package is a folder of it.
+pub fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask is a folder of the workspace")
+}
+
+/// A hash of everything that rustc's own back end makes the PTX from: names and contents.
+///
+/// # Errors
+/// If a source cannot be read.
+pub fn source_hash() -> Result<String> {
+    hash(root(), &SOURCES)
+}
+
+/// The same for rust-cuda, whose pinned revision and toolchain count too.
+///
+/// # Errors
+/// If a source cannot be read.
+pub fn nvvm_source_hash() -> Result<String> {
+    hash(root(), &[&SOURCES[..], &[NVVM]].concat())
+}
+
+/// Whether the committed build is of the sources as they are.
+///
+/// # Errors
+/// If a source cannot be read.
+pub fn is_fresh(committed: &Ptx) -> Result<bool> {
+    Ok(committed.header("source-hash") == Some(source_hash()?.as_str()))
+}
+
+fn hash(root: &Path, sources: &[&str]) -> Result<String> {
+    let mut hash = Sha256::new();
+    for source in sources {
+        // What somebody built there by hand is no source.
+        let entries = walkdir::WalkDir::new(root.join(source)).sort_by_file_name();
+        for entry in entries.into_iter().filter_entry(|entry| entry.file_name() != "target") {
+            let entry = entry.with_context(|| format!("the sources under {source}"))?;
+            if entry.file_type().is_file() {
+                let contents = std::fs::read(entry.path()).with_context(|| entry.path().display().to_string())?;
+                let name = entry.path().strip_prefix(root)?.to_string_lossy().replace('\\', "/");
+                hash.update(format!("{name}\0{}\0", contents.len()));
+                hash.update(contents);
+            }
+        }
+    }
+    Ok(hash.finalize().iter().fold("sha256:".to_owned(), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}");
+        text
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_hash_is_of_names_and_contents_and_of_no_build() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let write = |name: &str, text: &str| {
+            let path = folder.path().join(name);
+            std::fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
+            std::fs::write(path, text).expect("a file");
+            hash(folder.path(), &["a"]).expect("a hash")
+        };
+        let first = write("a/one", "1");
+        assert_eq!(write("b/one", "1"), first, "a file elsewhere");
+        assert_eq!(write("a/target/one", "1"), first, "a build");
+        assert_ne!(write("a/one", "2"), first);
+        assert_eq!(write("a/one", "1"), first);
+        assert_ne!(write("a/two", "1"), first);
+    }
+
+    #[test]
+    fn rust_cudas_pin_counts_for_its_build_alone() {
+        let pin = root().join(NVVM).join("Cargo.toml");
+        assert!(std::fs::read_to_string(pin).expect("rust-cuda's workspace").contains("rev = "));
+        assert_ne!(source_hash().expect("a hash"), nvvm_source_hash().expect("a hash"));
+    }
+}
