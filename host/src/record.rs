@@ -220,6 +220,9 @@ pub struct SiteRecord {
     pub sectors: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sectors_ideal: Option<u64>,
+    /// Distinct bytes that the lanes of each request want, summed over the requests: global memory alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub used: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lines: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -254,6 +257,7 @@ impl From<&sim::Site> for SiteRecord {
             lanes: counts.lanes,
             sectors: global.then_some(counts.sectors),
             sectors_ideal: global.then_some(counts.sectors_ideal),
+            used: global.then_some(site.used),
             lines: global.then_some(counts.lines),
             wavefronts: (!global).then_some(counts.wavefronts),
             wavefronts_ideal: (!global).then_some(counts.wavefronts_ideal),

@@ -229,11 +229,11 @@ fn the_sentence_is_about_the_most_frequent_pattern_and_says_how_frequent() {
 #[test]
 fn bytes_that_several_lanes_want_are_used_once_and_excess_is_what_other_addresses_would_save() {
     let broadcast = access(global_at::KERNEL, WARP, |_| 7);
-    assert_eq!((broadcast.used, broadcast.site.sectors, broadcast.excess), (Some(4), Some(1), 0));
+    assert_eq!((broadcast.site.used, broadcast.site.sectors, broadcast.excess), (Some(4), Some(1), 0));
     let strided = access(global_at::KERNEL, WARP, |lane| 1024 * lane as u32);
-    assert_eq!((strided.used, strided.site.sectors, strided.excess), (Some(128), Some(32), 28 * 32));
+    assert_eq!((strided.site.used, strided.site.sectors, strided.excess), (Some(128), Some(32), 28 * 32));
     let conflict = access(shared_at::KERNEL, WARP, |lane| 32 * lane as u32);
-    assert_eq!((conflict.used, conflict.site.wavefronts, conflict.excess), (None, Some(32), 31 * 128));
+    assert_eq!((conflict.site.used, conflict.site.wavefronts, conflict.excess), (None, Some(32), 31 * 128));
 }
 
 /// A small case of a family: its defaults, but for the size.
@@ -270,7 +270,7 @@ fn every_kernel_is_explained_on_its_source_and_the_same_on_any_number_of_threads
             let stands_in = |excerpt: &&explain::Excerpt| excerpt.contains(&access.site.file, access.site.line);
             assert_eq!(explanation.source.iter().filter(stands_in).count(), 1, "{name}, line {}", access.site.line);
             assert!(text.contains(&access.why) && access.why.ends_with(")."), "{name}: {}", access.why);
-            assert!(access.used.is_none_or(|used| used <= 32 * site.counts.sectors), "{name}: {access:?}");
+            assert!(access.site.used.is_none_or(|used| used <= 32 * site.counts.sectors), "{name}: {access:?}");
             let requests = sampled.tallies.iter().map(|tally| tally.total.requests).sum::<u64>();
             assert_eq!(requests, site.counts.requests, "{name}: each request has one pattern");
         }

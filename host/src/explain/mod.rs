@@ -53,9 +53,6 @@ pub struct Access {
     pub site: SiteRecord,
     /// Which buffers or shared arrays it goes to.
     pub region: String,
-    /// Distinct bytes that the lanes of its requests want, summed over the requests: global memory alone.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub used: Option<u64>,
     /// Bytes moved in excess: those of sectors beyond the fewest that could hold a request's bytes, and 128 for each
     /// wavefront beyond the ideal, which could have moved as many.
     pub excess: u64,
@@ -125,7 +122,6 @@ impl Access {
         Self {
             site: site.into(),
             region: regions.join(", "),
-            used: (site.space == Space::Global).then_some(sum(|tally| tally.used)),
             excess,
             why: why::why(site, sampled, block),
             samples: sampled.samples.iter().map(|sample| Request::new(site, sample)).collect(),

@@ -1,7 +1,7 @@
 //! The source view on a terminal: beneath each line the accesses in it, with their counts beside them.
 
-use super::why::percent;
 use super::{Access, Excerpt, Explanation};
+use crate::report::percent;
 use crate::sim::coalesce::SECTOR;
 use indicatif::DecimalBytes;
 use std::fmt::{self, Write};
@@ -79,7 +79,7 @@ fn columns(access: &Access) -> String {
     let average = |count: Option<u64>| {
         count.map_or_else(|| "-".to_owned(), |count| format!("{:.2}", count as f64 / site.requests as f64))
     };
-    let used = access.used.zip(site.sectors).map(|(used, sectors)| percent(used, SECTOR * sectors));
+    let used = site.used.zip(site.sectors).map(|(used, sectors)| percent(used, SECTOR * sectors));
     let conflicts = site.wavefronts.zip(site.wavefronts_ideal).map(|(wavefronts, ideal)| wavefronts - ideal);
     format!(
         "{:>9} {:>8} {:>7} {:>11} {:>10}",
@@ -114,13 +114,14 @@ mod tests {
             lanes: 4096,
             sectors: Some(512 + excess / 32),
             sectors_ideal: Some(512),
+            used: Some(16_384),
             lines: Some(128),
             wavefronts: None,
             wavefronts_ideal: None,
             transactions: None,
         };
         let why = format!("Because of `{region}`.");
-        Access { site, region: region.into(), used: Some(16_384), excess, why, samples: Vec::new() }
+        Access { site, region: region.into(), excess, why, samples: Vec::new() }
     }
 
     #[test]
@@ -128,6 +129,7 @@ mod tests {
         let shared = SiteRecord {
             space: "shared".into(),
             sectors: None,
+            used: None,
             wavefronts: Some(256),
             wavefronts_ideal: Some(128),
             ..access(9, 5, "load", "tile", 0).site
@@ -149,7 +151,7 @@ mod tests {
             accesses: vec![
                 access(2, 9, "store", "dst", 0),
                 access(2, 22, "load", "src", 49_152),
-                Access { site: shared, used: None, excess: 16_384, ..access(9, 10, "load", "tile", 0) },
+                Access { site: shared, excess: 16_384, ..access(9, 10, "load", "tile", 0) },
             ],
             worst: Some(1),
         };

@@ -1,5 +1,6 @@
 //! One sentence on why an access costs what it costs, made from the addresses of its requests.
 
+use crate::report::percent;
 use crate::sim::banks::{self, BANKS};
 use crate::sim::coalesce::SECTOR;
 use crate::sim::{Pattern, Sample, Sampled, Site, Tally};
@@ -242,10 +243,4 @@ fn plural(count: u64, unit: &str) -> String {
         (_, "address") => "addresses".to_owned(),
         _ => format!("{unit}s"),
     }
-}
-
-/// A share in percent, short of 100 unless it is all.
-pub(super) fn percent(part: u64, whole: u64) -> String {
-    let percent = 100.0 * part as f64 / whole as f64;
-    if part < whole && percent > 99.9 { "over 99.9 %".to_owned() } else { format!("{percent:.1} %") }
 }

@@ -1,7 +1,9 @@
 //! The table on the terminal.
 
 use crate::record::{Record, SiteRecord, Timed, TransactionsRecord};
+use crate::sim::coalesce::SECTOR;
 use comfy_table::{CellAlignment, ContentArrangement, Table, TableComponent, presets};
+use indicatif::DecimalBytes;
 
 /// The records as a table: counts of those that were simulated, times of those that were timed.
 pub fn table(records: &[Record]) -> String {
@@ -13,7 +15,7 @@ pub fn table(records: &[Record]) -> String {
             text.push_str(&rows);
             text.push('\n');
             if first.on != "gpu" {
-                text.push_str("Sectors (32 bytes) and wavefronts: a request, on average; in brackets the ideal.\n");
+                text.push_str(SIMULATED);
             }
         }
     }
@@ -27,6 +29,12 @@ pub fn table(records: &[Record]) -> String {
     }
     text
 }
+
+/// What the numbers of simulated rows are.
+const SIMULATED: &str = "\
+Sectors (32 bytes) and wavefronts of an operation: a request, on average; in brackets the ideal. Global requests, sectors
+and bytes moved: of all operations, in all. Used: bytes that lanes want, as a share of those moved.
+";
 
 /// A table with `header`, whose first two columns, and the last, are text.
 pub(super) fn new(header: &[&str]) -> Table {
@@ -74,9 +82,14 @@ fn gpu(records: &[&Record]) -> String {
 }
 
 fn simulated(records: &[&Record]) -> String {
-    let mut header = vec!["kernel", "case", "load\nsectors", "store\nsectors", "sectors\nused"];
-    header.extend(["shared load\nwavefronts", "shared store\nwavefronts"]);
     let sites = records.iter().filter_map(|record| record.simulated.as_ref()).flat_map(|simulated| &simulated.sites);
+    let atomics = |space| sites.clone().any(|site| site.space == space && site.op == "atomic");
+    let (global_atomics, shared_atomics) = (atomics("global"), atomics("shared"));
+    let mut header = vec!["kernel", "case", "load\nsectors", "store\nsectors"];
+    header.extend(global_atomics.then_some("atomic\nsectors"));
+    header.extend(["global\nrequests", "global\nsectors", "bytes\nmoved", "bytes\nused"]);
+    header.extend(["shared load\nwavefronts", "shared store\nwavefronts"]);
+    header.extend(shared_atomics.then_some("shared atomic\nwavefronts"));
     let constant = sites.clone().any(|site| site.space == "constant");
     header.extend(constant.then_some("constant load\npasses"));
     let transactions = sites.clone().any(|site| site.transactions.is_some());
@@ -91,15 +104,11 @@ fn simulated(records: &[&Record]) -> String {
         };
         let sectors = |op| per_request(of("global", op), |site| (site.sectors, site.sectors_ideal));
         let wavefronts = |space, op| per_request(of(space, op), |site| (site.wavefronts, site.wavefronts_ideal));
-        let mut row = vec![
-            record.kernel.clone(),
-            record.case.clone(),
-            sectors("load"),
-            sectors("store"),
-            used(of("global", "")),
-            wavefronts("shared", "load"),
-            wavefronts("shared", "store"),
-        ];
+        let mut row = vec![record.kernel.clone(), record.case.clone(), sectors("load"), sectors("store")];
+        row.extend(global_atomics.then(|| sectors("atomic")));
+        row.extend(totals(of("global", "")));
+        row.extend(["load", "store"].map(|op| wavefronts("shared", op)));
+        row.extend(shared_atomics.then(|| wavefronts("shared", "atomic")));
         row.extend(constant.then(|| wavefronts("constant", "load")));
         if transactions {
             let mean = |op, part: fn(&TransactionsRecord) -> u64| {
@@ -134,14 +143,25 @@ fn per_request<'a>(
     format!("{:.2} ({:.2})", actual as f64 / requests as f64, ideal as f64 / requests as f64)
 }
 
-/// The sectors that the same bytes would need side by side, as a share of those touched.
-fn used<'a>(sites: impl Iterator<Item = &'a SiteRecord>) -> String {
-    let (mut ideal, mut actual) = (0, 0);
+/// Requests, sectors, the bytes that these move, and the share of them that is used.
+fn totals<'a>(sites: impl Iterator<Item = &'a SiteRecord>) -> [String; 4] {
+    let (mut requests, mut sectors, mut used) = (0, 0, 0);
     for site in sites {
-        ideal += site.sectors_ideal.unwrap_or_default();
-        actual += site.sectors.unwrap_or_default();
+        requests += site.requests;
+        sectors += site.sectors.unwrap_or_default();
+        used += site.used.unwrap_or_default();
     }
-    if actual == 0 { "-".to_owned() } else { format!("{:.1} %", 100.0 * ideal as f64 / actual as f64) }
+    if requests == 0 {
+        return std::array::from_fn(|_| "-".to_owned());
+    }
+    let moved = SECTOR * sectors;
+    [requests.to_string(), sectors.to_string(), DecimalBytes(moved).to_string(), percent(used, moved)]
+}
+
+/// A share in percent, short of 100 unless it is all.
+pub(crate) fn percent(part: u64, whole: u64) -> String {
+    let percent = 100.0 * part as f64 / whole as f64;
+    if part < whole && percent > 99.9 { "over 99.9 %".to_owned() } else { format!("{percent:.1} %") }
 }
 
 fn verdict(record: &Record) -> String {
@@ -189,6 +209,7 @@ mod tests {
             lanes: 4096,
             sectors: Some(sectors),
             sectors_ideal: Some(512),
+            used: Some(16_384),
             lines: Some(128),
             wavefronts: None,
             wavefronts_ideal: None,

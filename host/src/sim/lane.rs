@@ -65,6 +65,8 @@ pub(super) enum Region {
 #[derive(Clone, Copy, Default)]
 pub(super) struct Cost {
     pub(super) counts: Counts,
+    /// Distinct bytes of global memory that the lanes of each request want.
+    pub(super) used: u64,
     pub(super) transactions: Transactions,
 }
 
@@ -84,6 +86,7 @@ struct Recent {
     /// Which of the costs it belongs to.
     cost: usize,
     counts: Counts,
+    used: u64,
     more: u64,
 }
 
@@ -110,7 +113,9 @@ impl Recent {
     /// Adds what is still to be added.
     fn settle(self, costs: &mut [(Site, Region, Cost)]) {
         if self.more > 0 {
-            costs[self.cost].2.counts += self.counts * self.more;
+            let cost = &mut costs[self.cost].2;
+            cost.counts += self.counts * self.more;
+            cost.used += self.used * self.more;
         }
     }
 }
@@ -144,6 +149,7 @@ impl Costs {
         site: Site,
         region: Region,
         counts: Counts,
+        used: u64,
     ) -> &mut Cost {
         if self.recent.len() <= list {
             self.recent.resize(list + 1, Vec::new());
@@ -154,13 +160,14 @@ impl Costs {
         };
         let cost = self.recent[list].get(place).filter(known).map(|recent| recent.cost);
         let cost = cost.unwrap_or_else(|| self.of(site, region));
-        let recent = Recent { shape, cost, counts, more: 0 };
+        let recent = Recent { shape, cost, counts, used, more: 0 };
         match self.recent[list].get_mut(place) {
             Some(place) => std::mem::replace(place, recent).settle(&mut self.costs),
             None => self.recent[list].resize(place + 1, recent),
         }
         let cost = &mut self.costs[cost].2;
         cost.counts += counts;
+        cost.used += used;
         cost
     }
 
@@ -483,12 +490,16 @@ impl Context {
         let Self { shared, costs, job, .. } = self;
         let (width, lanes) = (site.width(), u64::from(mask.count_ones()));
         let mut counts = Counts { requests: 1, lanes, ..Counts::default() };
+        let mut used = 0;
         let region = match site.space() {
             Space::Global => {
-                (counts.sectors, counts.lines) = match step {
+                let addresses;
+                (counts.sectors, counts.lines, addresses) = match step {
                     Some(step) => coalesce::evenly_spaced(request.first(), step, lanes),
-                    None => coalesce::sectors_and_lines(request.active(&mut [0; 32])),
+                    None => coalesce::touched(request.active(&mut [0; 32])),
                 };
+                // Accesses of one width, aligned to it, are the same bytes or have none in common.
+                used = addresses * width;
                 counts.sectors_ideal = coalesce::ideal_sectors(counts.sectors, lanes, width);
                 Region::Buffer(Memory::number(request.first()))
             }
@@ -504,7 +515,7 @@ impl Context {
                 Region::Shared(shared.name(request.first()).0)
             }
         };
-        let cost = costs.add(self.requests.place(place), shape, site, region, counts);
+        let cost = costs.add(self.requests.place(place), shape, site, region, counts, used);
         if let (Space::Global, Some(arch)) = (site.space(), job.arch) {
             cost.transactions += arch.transactions(&request.addresses(), mask, width, site.is_past_l1());
         }

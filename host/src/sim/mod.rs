@@ -135,6 +135,8 @@ pub struct Site {
     pub width: u64,
     /// How often, and at what cost.
     pub counts: Counts,
+    /// Distinct bytes of global memory that the lanes of each request want, summed over the requests.
+    pub used: u64,
     /// Transactions to global memory on the generation of GPUs that was asked for.
     pub transactions: Transactions,
 }
@@ -544,9 +546,11 @@ fn gather(job: Arc<Job>, parts: Vec<Part>) -> Outcome {
                     operation,
                     width,
                     counts: Counts::default(),
+                    used: 0,
                     transactions: Transactions::default(),
                 });
                 site.counts += cost.counts;
+                site.used += cost.used;
                 site.transactions += cost.transactions;
                 let key = (name(region), operation, width);
                 *regions.entry(key.clone()).or_default() += cost.counts;
