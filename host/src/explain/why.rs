@@ -44,25 +44,33 @@ fn movement(tally: &Tally, width: u64, block: [u32; 3]) -> String {
                 by(step),
                 by(row_step)
             ),
-            _ if step == 0 => format!("Every {row} lanes want one address in `{region}`, which then {}", by(row_step)),
-            _ if row_step == 0 => {
-                format!(
-                    "From lane to lane, the address in `{region}` {}, and after {row} lanes it begins again",
-                    by(step)
-                )
-            }
-            _ => format!(
-                "From lane to lane, the address in `{region}` {}, and from one {row} lanes to the next it {}",
-                by(step),
-                by(row_step)
-            ),
+            _ => in_rows(region, row, step, row_step),
         },
+        Pattern::Groups { lanes: row, step, rows, row_step, group_step } => {
+            in_rows(region, row, step, row_step) + &after(row * rows, group_step)
+        }
         Pattern::Xor => {
             format!(
                 "Each bit of the lane's number flips bits of the address in `{region}` by exclusive or, as in a swizzle"
             )
         }
         Pattern::Irregular => format!("From lane to lane, the address in `{region}` follows no stride"),
+    }
+}
+
+/// How it moves within rows of `row` lanes, and from row to row.
+fn in_rows(region: &str, row: u32, step: i64, row_step: i64) -> String {
+    match step {
+        0 => format!("Every {row} lanes want one address in `{region}`, which then {}", by(row_step)),
+        _ => format!("From lane to lane, the address in `{region}` {}{}", by(step), after(row, row_step)),
+    }
+}
+
+/// How it goes on after so many lanes.
+fn after(lanes: u32, step: i64) -> String {
+    match step {
+        0 => format!(", and after {lanes} lanes it begins again"),
+        _ => format!(", and from one {lanes} lanes to the next it {}", by(step)),
     }
 }
 
