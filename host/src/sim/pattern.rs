@@ -128,7 +128,11 @@ mod tests {
         for constant in [2, 5] {
             assert_eq!(of(u32::MAX, |lane| 128 * lane + 4 * (lane ^ constant)), Pattern::Xor, "{constant}");
         }
-        assert_eq!(of(u32::MAX, |lane| lane / 8 * 128 + 16 * (lane % 8 ^ lane / 8)), Pattern::Xor, "chunks of 16 bytes");
+        assert_eq!(
+            of(u32::MAX, |lane| lane / 8 * 128 + 16 * ((lane % 8) ^ (lane / 8))),
+            Pattern::Xor,
+            "chunks of 16 bytes"
+        );
         assert_eq!(of(u32::MAX, |lane| lane * lane * 4), Pattern::Irregular);
         assert_eq!(of(1 << 7, |lane| 4 * lane), Pattern::Single);
     }
@@ -136,7 +140,8 @@ mod tests {
     /// Sums of digits of the lane's number are no exclusive or, wherever they begin.
     #[test]
     fn rows_in_groups_are_told_from_a_swizzle() {
-        let groups = |lanes, step, rows, row_step, group_step| Pattern::Groups { lanes, step, rows, row_step, group_step };
+        let groups =
+            |lanes, step, rows, row_step, group_step| Pattern::Groups { lanes, step, rows, row_step, group_step };
         for first in [0, 28, 4096] {
             assert_eq!(of(u32::MAX, |lane| first + lane / 2 % 4 * 4), groups(2, 0, 4, 4, 0), "from {first}");
             assert_eq!(of(u32::MAX, |lane| first + 12 - lane / 2 % 4 * 4), groups(2, 0, 4, -4, 0), "from {first}");
@@ -147,7 +152,11 @@ mod tests {
             );
         }
         assert_eq!(of(0xFFF, |lane| lane / 2 % 2 * 8 + lane / 4 * 96), groups(2, 0, 2, 8, 96));
-        assert_eq!(of(0x3F, |lane| [0, 4, 64, 68, 96, 100][lane as usize % 6]), Pattern::Irregular, "one group and a row");
+        assert_eq!(
+            of(0x3F, |lane| [0, 4, 64, 68, 96, 100][lane as usize % 6]),
+            Pattern::Irregular,
+            "one group and a row"
+        );
         // Four digits are too many.
         let digits = |lane: u64| lane % 2 * 4 + lane / 2 % 2 * 64 + lane / 4 % 2 * 8 + lane / 8 * 4096;
         assert_eq!(of(u32::MAX, digits), Pattern::Irregular);
