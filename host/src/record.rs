@@ -3,7 +3,7 @@
 use crate::bench::L2;
 use crate::cuda::Facts;
 use crate::ptx::Ptx;
-use crate::sim::{self, Blocks};
+use crate::sim::{self, Blocks, Note};
 use gpu::device::host::Space;
 use gpu::suite::{AxisKind, Launch, Operation, Value};
 use serde::{Deserialize, Serialize};
@@ -231,6 +231,9 @@ pub struct SiteRecord {
     pub wavefronts_ideal: Option<u64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub transactions: Option<TransactionsRecord>,
+    /// What the compiler may make of it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<Note>,
 }
 
 /// Transactions of a source position on the generation of GPUs that was asked for.
@@ -263,6 +266,7 @@ impl From<&sim::Site> for SiteRecord {
             wavefronts_ideal: (!global).then_some(counts.wavefronts_ideal),
             transactions: (site.transactions.count > 0)
                 .then_some(TransactionsRecord { count: site.transactions.count, bytes: site.transactions.bytes }),
+            notes: site.notes.clone(),
         }
     }
 }

@@ -19,6 +19,7 @@ pub fn table(records: &[Record]) -> String {
             }
         }
     }
+    text.push_str(&notes(records));
     let failed = records.iter().filter_map(|record| Some((record, record.error.as_ref()?)));
     for (record, error) in failed {
         let message = error.message.replace('\n', "\n  ");
@@ -35,6 +36,20 @@ const SIMULATED: &str = "\
 Sectors (32 bytes) and wavefronts of an operation: a request, on average; in brackets the ideal. Global requests, sectors
 and bytes moved: of all operations, in all. Used: bytes that lanes want, as a share of those moved.
 ";
+
+/// What the compiler may make of simulated accesses: a line for each.
+fn notes(records: &[Record]) -> String {
+    let mut text = String::new();
+    for record in records {
+        let sites = record.simulated.as_ref().map_or(&[][..], |simulated| &simulated.sites);
+        for (site, note) in sites.iter().flat_map(|site| site.notes.iter().map(move |note| (site, note))) {
+            let SiteRecord { file, line, column, space, op, .. } = site;
+            text +=
+                &format!("\n{} on {}, {file}:{line}:{column}, {space} {op}:\n  {note}.\n", record.kernel, record.case);
+        }
+    }
+    text
+}
 
 /// A table with `header`, whose first two columns, and the last, are text.
 pub(super) fn new(header: &[&str]) -> Table {
@@ -179,6 +194,7 @@ fn verdict(record: &Record) -> String {
 mod tests {
     use super::*;
     use crate::record::{BlocksRecord, ErrorRecord, Occupancy, Simulated};
+    use crate::sim::Note;
 
     fn record(kernel: &str) -> Record {
         Record {
@@ -214,14 +230,21 @@ mod tests {
             wavefronts: None,
             wavefronts_ideal: None,
             transactions: None,
+            notes: Vec::new(),
         }
     }
 
     #[test]
     fn both_machines_have_their_columns_and_errors_stand_below() {
         let blocks = BlocksRecord { total: 16, simulated: 16, which: "all".into() };
+        let added = SiteRecord {
+            notes: vec![Note::ReducedAtomic],
+            used: Some(512),
+            sectors_ideal: Some(128),
+            ..site("atomic", 128)
+        };
         let mut counted = record("copy_coalesced");
-        counted.simulated = Some(Simulated { blocks, sites: vec![site("load", 1024), site("store", 512)] });
+        counted.simulated = Some(Simulated { blocks, sites: vec![site("load", 1024), site("store", 512), added] });
         let mut timed = record("copy_vec4");
         timed.on = "gpu".into();
         let samples =
@@ -232,16 +255,20 @@ mod tests {
         failed.verified = false;
         failed.error = Some(ErrorRecord { kind: "verification".into(), message: "1 of 2\nelements".into() });
         insta::assert_snapshot!(table(&[counted, timed, failed]), @r"
-         kernel           case          load         store   sectors   shared load   shared store   verified
-                                     sectors       sectors      used    wavefronts     wavefronts
-        ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
-         copy_coalesced   4096   8.00 (4.00)   4.00 (4.00)    66.7 %             -              -   yes
-         copy_vec2        4096             -             -         -             -              -   no: verification
-        Sectors (32 bytes) and wavefronts: a request, on average; in brackets the ideal.
+         kernel           case          load         store        atomic     global    global      bytes    bytes   shared load   shared store   verified
+                                     sectors       sectors       sectors   requests   sectors      moved     used    wavefronts     wavefronts
+        ──────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
+         copy_coalesced   4096   8.00 (4.00)   4.00 (4.00)   1.00 (1.00)        384      1664   53.25 kB   62.5 %             -              -   yes
+         copy_vec2        4096             -             -             -          -         -          -        -             -              -   no: verification
+        Sectors (32 bytes) and wavefronts of an operation: a request, on average; in brackets the ideal. Global requests, sectors
+        and bytes moved: of all operations, in all. Used: bytes that lanes want, as a share of those moved.
          kernel      case   median      min   spread           GB/s       of     of   occupancy      cycles   verified
                                 ms       ms            read+written     copy   peak               a request
         ───────────────────────────────────────────────────────────────────────────────────────────────────────────────
          copy_vec4   4096   0.5000   0.2500   25.0 %           2000   50.0 %      -        50 %        1.25   yes
+
+        copy_coalesced on 4096, copy.rs:1:1, global atomic:
+          all lanes of a request add integers to one address: where the compiler knows it, one lane adds their sum.
 
         copy_vec2 on 4096 (simulator): verification
           1 of 2

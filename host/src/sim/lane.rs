@@ -8,6 +8,7 @@ use super::banks;
 use super::block::Thread;
 use super::finding::{Finding, Kind, Position, triple};
 use super::memory::{self, Element, Memory, offset_of};
+use super::note::Seen;
 use super::overflow::{self, Overflow};
 use super::requests::{Phase, Request, Requests, Twice};
 use super::sample::Sampler;
@@ -211,6 +212,10 @@ pub(super) struct Context {
     sanitizer: Sanitizer,
     barriers: u64,
     pub(super) costs: Costs,
+    /// What else was seen of each site's requests.
+    pub(super) seen: FxHashMap<Site, Seen>,
+    /// The calls that the running lane had made when it began or went on.
+    began: u64,
     /// Whether requests are counted and nothing else is made of them.
     plain: bool,
     /// Looks at requests one by one, if asked to.
@@ -258,6 +263,8 @@ impl Context {
             sanitizer: Sanitizer::new(job.look, threads),
             barriers: 0,
             costs: Costs::default(),
+            seen: FxHashMap::default(),
+            began: 0,
             plain: job.arch.is_none() && job.sampling.is_none() && job.observer.is_none(),
             sampler: job.sampling.map(|sampling| Sampler::new(sampling, job.blocks.count())),
             trace: job.observer.as_ref().map(|observed| Trace::new(observed.observer.lines_a_warp())),
@@ -351,6 +358,7 @@ impl Context {
         self.pulse.lane.thread.store((start + number) as u64, Relaxed);
         running.begin(number);
         running.path = lane.path;
+        self.began = lane.calls;
         self.requests.begin(running);
         Some(lane)
     }
@@ -375,10 +383,16 @@ impl Context {
         self.lanes[self.current()].calls + host::STEPS - self.running.left + self.requests.accesses(&self.running)
     }
 
+    /// Steps of loops that the running lane has taken since it began or went on, and calls that are no accesses.
+    fn steps(&self) -> u64 {
+        self.lanes[self.current()].calls - self.began + host::STEPS - self.running.left
+    }
+
     /// The running lane has ended: goes on as the next one of its warp, if that has not begun; the error is the reason to
     /// stop it.
     fn end_lane(&mut self) -> Result<bool, Stop> {
-        self.requests.close(&mut self.running).map_err(twice)?;
+        let steps = self.steps();
+        self.requests.close(&mut self.running, steps).map_err(twice)?;
         let next = self.running.number + 1;
         let goes_on = next < self.running.limit;
         if goes_on {
@@ -443,7 +457,9 @@ impl Context {
 
     /// Counts the requests of a warp whose lanes have come together.
     pub(super) fn count(&mut self) {
-        for place in 0..self.requests.made(&mut self.running) {
+        let made = self.requests.made(&mut self.running);
+        self.requests.left_apart(u32::MAX, |site| self.seen.entry(site).or_default().left_apart = true);
+        for place in 0..made {
             if self.job.exhausted.load(Relaxed) {
                 break;
             }
@@ -455,7 +471,9 @@ impl Context {
     /// Counts those requests that a lane in `lanes` takes part in: all of them have come to the same place in a loop, and
     /// what one of them has passed none will come by again.
     pub(super) fn count_passed(&mut self, lanes: u32) {
-        for place in 0..self.requests.made(&mut self.running) {
+        let made = self.requests.made(&mut self.running);
+        self.requests.left_apart(lanes, |site| self.seen.entry(site).or_default().left_apart = true);
+        for place in 0..made {
             if self.requests.lanes(place) & lanes != 0 {
                 self.count_request(place);
             }
@@ -500,6 +518,10 @@ impl Context {
                 };
                 // Accesses of one width, aligned to it, are the same bytes or have none in common.
                 used = addresses * width;
+                if lanes > 1 && matches!(site.access().op(), Op::AtomicAdd(Number::U32 | Number::U64)) {
+                    let seen = self.seen.entry(site).or_default();
+                    *(if addresses == 1 { &mut seen.one_address } else { &mut seen.several_addresses }) = true;
+                }
                 counts.sectors_ideal = coalesce::ideal_sectors(counts.sectors, lanes, width);
                 Region::Buffer(Memory::number(request.first()))
             }
@@ -915,8 +937,13 @@ impl Simulator {
                 },
                 _ => block.rested = true,
             }
-            let closed = if alone { block.close_alone() } else { block.requests.close(&mut block.running) };
-            closed.map_err(twice)?;
+            let steps = block.steps();
+            if alone {
+                block.close_alone().map_err(twice)?;
+                block.requests.step(block.running.number, steps);
+            } else {
+                block.requests.close(&mut block.running, steps).map_err(twice)?;
+            }
             block.requests.rest(&block.running);
             let (calls, path) = (block.calls(), block.running.path);
             let lane = block.leave(state());

@@ -4,7 +4,7 @@
 //! the machine that a thread's calls go to, `requests` puts the accesses of a warp together, [`coalesce`], [`banks`] and
 //! [`arch`] say what a request costs, `memory` and `shared` hold the data, `pages` makes it ready as it is touched, `spare`
 //! gets what holds it from the system and keeps it for the next simulation, and `sanitizer` remembers who touched it; `pattern` and
-//! `sample` say how addresses move from lane to lane, and [`trace`] hands on what blocks ask for, where that is asked for.
+//! `sample` say how addresses move from lane to lane, `note` what the compiler may make of accesses, and [`trace`] hands on what blocks ask for, where that is asked for.
 //! Blocks run in parallel; counts are sums, and what depends on the order of blocks (atomic additions, traces) waits for its
 //! turn, so the results are the same on any number of threads.
 
@@ -15,6 +15,7 @@ pub mod coalesce;
 mod finding;
 mod lane;
 mod memory;
+mod note;
 mod overflow;
 mod pages;
 mod pattern;
@@ -28,6 +29,7 @@ pub mod trace;
 
 pub use arch::{Arch, Transactions};
 pub use finding::{Finding, Kind, Position};
+pub use note::Note;
 pub use pattern::Pattern;
 pub use sample::{Sample, Sampled, Sampling, Tally};
 
@@ -37,6 +39,8 @@ use gpu::device::host::{self, Kernel, Space, Watched};
 use gpu::suite::{Counts, Operation, Plan};
 use lane::{Cost, Region};
 use memory::Memory;
+use note::Seen;
+use rustc_hash::FxHashMap;
 use sample::Sampler;
 use sanitizer::{Look, Shadow};
 use std::collections::{BTreeMap, BTreeSet};
@@ -123,7 +127,7 @@ impl Limits {
 }
 
 /// What a source position asked of the memory system.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Site {
     /// Where it stands.
     pub position: Position,
@@ -139,6 +143,8 @@ pub struct Site {
     pub used: u64,
     /// Transactions to global memory on the generation of GPUs that was asked for.
     pub transactions: Transactions,
+    /// What the compiler may make of it.
+    pub notes: Vec<Note>,
 }
 
 /// What came of a simulation.
@@ -485,6 +491,7 @@ fn run(
 /// What one worker counted, and what it found in which turn.
 struct Part {
     counts: Vec<(host::Site, Region, Cost)>,
+    seen: FxHashMap<host::Site, Seen>,
     sampler: Option<Sampler>,
     findings: Option<(u64, Vec<Finding>)>,
     shared_bytes: u64,
@@ -517,8 +524,9 @@ fn work(job: &Arc<Job>, worker: usize) -> Part {
     let findings = runner.context().finish(findings);
     let counts = runner.context().costs.take();
     let sampler = runner.context().sampler.take();
+    let seen = std::mem::take(&mut runner.context().seen);
     let (shared_bytes, claims) = (runner.context().shared_bytes(), runner.context().claims());
-    Part { counts, sampler, findings, shared_bytes, claims }
+    Part { counts, seen, sampler, findings, shared_bytes, claims }
 }
 
 fn gather(job: Arc<Job>, parts: Vec<Part>) -> Outcome {
@@ -536,7 +544,9 @@ fn gather(job: Arc<Job>, parts: Vec<Part>) -> Outcome {
             Region::Shared(array) => array.to_owned(),
         };
         let mut samplers = Vec::new();
+        let mut seen = BTreeMap::<_, Seen>::new();
         for part in parts {
+            part.seen.into_iter().for_each(|(site, of_part)| *seen.entry(key(site)).or_default() |= of_part);
             samplers.extend(part.sampler);
             for (site, region, cost) in part.counts {
                 let (position, space, operation, width) = key(site);
@@ -548,6 +558,7 @@ fn gather(job: Arc<Job>, parts: Vec<Part>) -> Outcome {
                     counts: Counts::default(),
                     used: 0,
                     transactions: Transactions::default(),
+                    notes: Vec::new(),
                 });
                 site.counts += cost.counts;
                 site.used += cost.used;
@@ -557,6 +568,9 @@ fn gather(job: Arc<Job>, parts: Vec<Part>) -> Outcome {
                 *transactions.entry(key).or_default() += cost.transactions;
             }
         }
+        seen.into_iter().for_each(|(key, seen)| {
+            sites.entry(key).and_modify(|site| site.notes = seen.notes());
+        });
         sampled = sample::gather(samplers.into_iter(), key, name);
     }
     let blocks = job.blocks;
