@@ -1,6 +1,6 @@
 //! The source view on a terminal: beneath each line the accesses in it, with their counts beside them.
 
-use super::{Access, Excerpt, Explanation};
+use super::{Access, Counter, Excerpt, Explanation};
 use crate::report::percent;
 use crate::sim::coalesce::SECTOR;
 use indicatif::DecimalBytes;
@@ -14,7 +14,8 @@ pub fn text(explanation: &Explanation) -> String {
 }
 
 fn write(text: &mut String, explanation: &Explanation) -> fmt::Result {
-    let Explanation { kernel, summary, case, launch, blocks, source, accesses, worst } = explanation;
+    let Explanation { kernel, summary, case, launch, blocks, source, accesses, worst, counters, arbitration } =
+        explanation;
     let (grid, block) = (extent(launch.grid), extent(launch.block));
     writeln!(text, "{kernel} on {case}: {grid} blocks of {block} threads, simulated: {}", blocks.which)?;
     writeln!(text, "{summary}\n")?;
@@ -37,17 +38,30 @@ fn write(text: &mut String, explanation: &Explanation) -> fmt::Result {
                 text,
                 "▶ The worst is line {}, {}: {} in excess, {} of the kernel's.\n  {}",
                 access.site.line,
-                access.name(),
+                access.name,
                 DecimalBytes(access.excess),
                 percent(access.excess, all),
                 access.why
             )?;
+            write_advice(text, access)?;
         }
     }
     for (_, access) in accesses.iter().enumerate().filter(|(number, _)| Some(*number) != *worst) {
-        writeln!(text, "  Line {}, {}: {}", access.site.line, access.name(), access.why)?;
+        writeln!(text, "  Line {}, {}: {}", access.site.line, access.name, access.why)?;
+        write_advice(text, access)?;
     }
-    writeln!(text, "\n{LEGEND}")
+    writeln!(text, "\n{LEGEND}")?;
+    if !counters.is_empty() {
+        writeln!(text, "\nIn Nsight Compute:")?;
+    }
+    for Counter { count, metrics } in counters {
+        writeln!(text, "  {count:27} {}", metrics.join(&format!(" +\n{:30}", "")))?;
+    }
+    arbitration.iter().try_for_each(|arbitration| writeln!(text, "{arbitration}"))
+}
+
+fn write_advice(text: &mut String, access: &Access) -> fmt::Result {
+    access.advice.iter().try_for_each(|advice| writeln!(text, "    → {advice}"))
 }
 
 const HEADER: &str = " requests  sectors    used  wavefronts  conflicts    ";
@@ -55,7 +69,8 @@ const HEADER: &str = " requests  sectors    used  wavefronts  conflicts    ";
 const LEGEND: &str = "\
 Sectors (32 bytes), wavefronts (passes, in constant memory) and conflicts (wavefronts beyond the ideal): a request, on
 average. Used: bytes that lanes want, as a share of those in the sectors moved; one that several lanes of a request want
-counts once. Excess: sectors beyond the fewest that could hold a request's bytes, and 128 bytes for each conflict.";
+counts once. Excess: sectors beyond the fewest that could hold a request's bytes, and 128 bytes for each conflict.
+→ A change, and the count that it gives: tried on the requests that were kept, the first of some warps of two blocks.";
 
 fn write_excerpt(text: &mut String, excerpt: &Excerpt, accesses: &[Access], worst: Option<usize>) -> fmt::Result {
     let margin = HEADER.chars().count();
@@ -66,7 +81,7 @@ fn write_excerpt(text: &mut String, excerpt: &Excerpt, accesses: &[Access], wors
             if (site.file.as_str(), site.line) == (excerpt.file, number) {
                 let mark = if Some(i) == worst { '▶' } else { ' ' };
                 let before = site.column as usize - 1;
-                writeln!(text, "{} {mark}      │ {:before$}^ {}", columns(access), "", access.name())?;
+                writeln!(text, "{} {mark}      │ {:before$}^ {}", columns(access), "", access.name)?;
             }
         }
     }
@@ -100,6 +115,7 @@ fn extent(axes: [u32; 3]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::explain::Remedy;
     use crate::record::{BlocksRecord, LaunchRecord, SiteRecord};
 
     fn access(line: u32, column: u32, op: &str, region: &str, excess: u64) -> Access {
@@ -119,9 +135,20 @@ mod tests {
             wavefronts: None,
             wavefronts_ideal: None,
             transactions: None,
+            notes: Vec::new(),
         };
         let why = format!("Because of `{region}`.");
-        Access { site, region: region.into(), excess, why, samples: Vec::new() }
+        let name = format!("{op} {region}");
+        Access {
+            site,
+            name,
+            region: region.into(),
+            excess,
+            why,
+            remedies: Vec::new(),
+            advice: Vec::new(),
+            samples: Vec::new(),
+        }
     }
 
     #[test]
@@ -133,6 +160,12 @@ mod tests {
             wavefronts: Some(256),
             wavefronts_ideal: Some(128),
             ..access(9, 5, "load", "tile", 0).site
+        };
+        let padded = Remedy {
+            change: "Pad `tile` by 1 word after every 32, to rows of 33".into(),
+            unit: "wavefronts a request".into(),
+            before: 2.0,
+            after: 1.0,
         };
         let explanation = Explanation {
             kernel: "copy_all",
@@ -151,9 +184,19 @@ mod tests {
             accesses: vec![
                 access(2, 9, "store", "dst", 0),
                 access(2, 22, "load", "src", 49_152),
-                Access { site: shared, excess: 16_384, ..access(9, 10, "load", "tile", 0) },
+                Access {
+                    site: shared,
+                    excess: 16_384,
+                    advice: vec![padded.to_string()],
+                    ..access(9, 10, "load", "tile", 0)
+                },
             ],
             worst: Some(1),
+            counters: vec![
+                Counter { count: "requests to global memory", metrics: vec!["op_ld.sum", "op_st.sum"] },
+                Counter { count: "sectors", metrics: vec!["theoretical_sectors_global"] },
+            ],
+            arbitration: Some("Some of it is arbitration."),
         };
         insta::assert_snapshot!(text(&explanation), @r"
         copy_all on 4096: 16 blocks of 32x8 threads, simulated: all
@@ -176,10 +219,18 @@ mod tests {
           Because of `src`.
           Line 2, store dst: Because of `dst`.
           Line 9, load tile: Because of `tile`.
+            → Pad `tile` by 1 word after every 32, to rows of 33: 1.00 wavefronts a request instead of 2.00.
 
         Sectors (32 bytes), wavefronts (passes, in constant memory) and conflicts (wavefronts beyond the ideal): a request, on
         average. Used: bytes that lanes want, as a share of those in the sectors moved; one that several lanes of a request want
         counts once. Excess: sectors beyond the fewest that could hold a request's bytes, and 128 bytes for each conflict.
+        → A change, and the count that it gives: tried on the requests that were kept, the first of some warps of two blocks.
+
+        In Nsight Compute:
+          requests to global memory   op_ld.sum +
+                                      op_st.sum
+          sectors                     theoretical_sectors_global
+        Some of it is arbitration.
         ");
     }
 }

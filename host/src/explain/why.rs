@@ -16,11 +16,34 @@ pub(super) fn why(site: &Site, sampled: &Sampled, block: [u32; 3]) -> String {
         Space::Shared => on_banks(tally, site),
         Space::Constant => on_passes(tally),
     };
+    let together = if site.space == Space::Shared { served_together(tally, site) } else { String::new() };
     let of = match tally.total.requests == site.counts.requests {
         true => "every request".to_owned(),
         false => format!("{} of the requests", percent(tally.total.requests, site.counts.requests)),
     };
-    format!("{}{effect} ({of}).", movement(tally, site.width, block))
+    format!("{}{effect} ({of}).{together}", movement(tally, site.width, block))
+}
+
+/// How many lanes a wavefront serves, where that is not all of them, and why it serves twice as many.
+fn served_together(tally: &Tally, site: &Site) -> String {
+    let served = match site.width {
+        8 => "a half warp",
+        16 => "a quarter warp",
+        _ => return String::new(),
+    };
+    let twice = match site.operation {
+        Operation::Load => {
+            let Sample { mask, addresses, .. } = &tally.example;
+            let is_twice = banks::lanes_together(addresses, *mask, site.width) as u64 > 4 * BANKS as u64 / site.width;
+            format!(
+                ", and twice as much for a load in which each active lane n has a partner, n ^ 1 for all or n ^ 2 for all, \
+                 that is inactive or wants the same address: so {}",
+                if is_twice { "here" } else { "not here" }
+            )
+        }
+        Operation::Store | Operation::Atomic => String::new(),
+    };
+    format!(" A wavefront serves {served} at {} bytes a lane{twice}.", site.width)
 }
 
 /// How the address moves from lane to lane.
@@ -165,9 +188,9 @@ fn on_banks(tally: &Tally, site: &Site) -> String {
         };
     }
     let instead = counted(least.wavefronts_ideal, most.wavefronts_ideal, "");
-    let Conflict { bank, lanes, alike, together } = Conflict::worst(&tally.example, width);
+    let Conflict { bank, lanes, alike } = Conflict::worst(&tally.example, width);
     if lanes.len() < 2 {
-        return format!(": {wavefronts} instead of {instead}, with {together} neighbouring lanes served at a time");
+        return format!(": {wavefronts} instead of {instead}, though no bank has two words to send at a time");
     }
     let others = match alike {
         0 => String::new(),
@@ -187,8 +210,6 @@ struct Conflict {
     lanes: Vec<u32>,
     /// How many other banks have to send as many.
     alike: usize,
-    /// How many lanes are served together.
-    together: usize,
 }
 
 impl Conflict {
@@ -210,7 +231,7 @@ impl Conflict {
             let most = wanted.iter().map(Vec::len).max().unwrap_or_default();
             let alike = wanted.iter().filter(|lanes| lanes.len() == most).count() - 1;
             let bank = wanted.iter().position(|lanes| lanes.len() == most).unwrap_or_default();
-            Self { bank, lanes: wanted.swap_remove(bank), alike, together }
+            Self { bank, lanes: wanted.swap_remove(bank), alike }
         });
         // The first of those that are equal.
         groups
