@@ -4,7 +4,7 @@ use crate::bench::L2;
 use crate::cuda::Facts;
 use crate::ptx::Ptx;
 use crate::results;
-use crate::sim::{self, Blocks};
+use crate::sim::{self, Blocks, Note};
 use gpu::device::host::Space;
 use gpu::suite::{AxisKind, Launch, Operation, Value};
 use serde::{Deserialize, Serialize};
@@ -281,6 +281,9 @@ pub struct SiteRecord {
     pub sectors: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sectors_ideal: Option<u64>,
+    /// Distinct bytes that the lanes of each request want, summed over the requests: global memory alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub used: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lines: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -289,6 +292,9 @@ pub struct SiteRecord {
     pub wavefronts_ideal: Option<u64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub transactions: Option<TransactionsRecord>,
+    /// What the compiler may make of it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<Note>,
 }
 
 /// Transactions of a source position on the generation of GPUs that was asked for.
@@ -315,11 +321,13 @@ impl From<&sim::Site> for SiteRecord {
             lanes: counts.lanes,
             sectors: global.then_some(counts.sectors),
             sectors_ideal: global.then_some(counts.sectors_ideal),
+            used: global.then_some(site.used),
             lines: global.then_some(counts.lines),
             wavefronts: (!global).then_some(counts.wavefronts),
             wavefronts_ideal: (!global).then_some(counts.wavefronts_ideal),
             transactions: (site.transactions.count > 0)
                 .then_some(TransactionsRecord { count: site.transactions.count, bytes: site.transactions.bytes }),
+            notes: site.notes.clone(),
         }
     }
 }

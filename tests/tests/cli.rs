@@ -228,7 +228,7 @@ fn is_site(site: &Value) {
             ("lanes", Value::is_u64),
         ],
     );
-    let (global, shared) = (["sectors", "sectors_ideal", "lines"], ["wavefronts", "wavefronts_ideal"]);
+    let (global, shared) = (["sectors", "sectors_ideal", "lines", "used"], ["wavefronts", "wavefronts_ideal"]);
     let is_global = site["space"] == "global";
     let (present, absent) = if is_global { (&global[..], &shared[..]) } else { (&shared[..], &global[..]) };
     present.iter().for_each(|field| has(site, &[(field, Value::is_u64)]));

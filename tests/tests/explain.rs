@@ -63,6 +63,33 @@ unsafe fn shared_at_vec2(index: Global<u32>) {
     }
 }
 
+/// Loads the 16 bytes that `index` names of shared memory, once all of it is written.
+#[kernel]
+unsafe fn shared_load_vec4(index: Global<u32>) {
+    let tile = shared!([F32x4; 32]);
+    let i = thread_number();
+    tile.store(i, F32x4 { x: 0.0, y: 0.0, z: 0.0, w: 0.0 });
+    sync_threads();
+    tile.load(index.load(i as usize));
+}
+
+/// As [`shared_load_vec4`], 4 bytes a lane.
+#[kernel]
+unsafe fn shared_load(index: Global<u32>) {
+    let tile = shared!([f32; 32]);
+    let i = thread_number();
+    tile.store(i, 0.0);
+    sync_threads();
+    tile.load(index.load(i as usize));
+}
+
+/// Loads two neighbours.
+#[kernel]
+unsafe fn two_in_a_line(index: Global<u32>, src: Global<f32>, dst: GlobalMut<f32>) {
+    let i = index.load(thread_number() as usize) as usize;
+    dst.store(i, src.load(2 * i) + src.load(2 * i + 1));
+}
+
 /// Loads the word that `index` names of constant memory.
 #[kernel]
 unsafe fn constant_at(index: Global<u32>) {
@@ -86,8 +113,9 @@ fn access(kernel: Kernel, block: [u32; 3], index: impl Fn(u64) -> u32 + Send + S
     let run = Run { family: &NO_FAMILY, kernel, case: case(Vec::new()), plan: Arc::new(plan) };
     let outcome = simulate(kernel, &run.plan, &options(1));
     assert!(outcome.findings.is_empty(), "{}", outcome.findings[0]);
+    // The last one, where an array is filled first.
     let indexed = |access: &Access| ["src", "tile", "table"].contains(&access.region.as_str());
-    Explanation::new(&run, &outcome).accesses.into_iter().find(indexed).expect("the indexed access")
+    Explanation::new(&run, &outcome).accesses.into_iter().rfind(indexed).expect("the indexed access")
 }
 
 const WARP: [u32; 3] = [32, 1, 1];
@@ -176,12 +204,35 @@ fn the_sentence_about_shared_memory_names_lanes_and_bank() {
     assert_eq!(
         of_a_warp(shared_at_vec2::KERNEL, |lane| 8 * lane),
         "As thread_idx_x rises by 1, the address in `tile` rises by 64 bytes, and in the first request lanes 0, 2, 4, \
-         …, 14 want 8 words of bank 0, and so in 3 other banks: 16 wavefronts instead of 2 (every request)."
+         …, 14 want 8 words of bank 0, and so in 3 other banks: 16 wavefronts instead of 2 (every request). A wavefront \
+         serves a half warp at 8 bytes a lane."
     );
     assert_eq!(
         of_a_warp(shared_at_vec2::KERNEL, |lane| if lane % 31 == 0 { lane } else { NOWHERE.into() }),
-        "From one active lane to the next, the address in `tile` rises by 248 bytes: 2 wavefronts instead of 1, with \
-         16 neighbouring lanes served at a time (every request)."
+        "From one active lane to the next, the address in `tile` rises by 248 bytes: 2 wavefronts instead of 1, \
+         though no bank has two words to send at a time (every request). A wavefront serves a half warp at 8 bytes a lane."
+    );
+    let load = |kernel, index: fn(u64) -> u64| of_a_warp(kernel, index);
+    let rule = "twice as much for a load in which each active lane n has a partner, n ^ 1 for all or n ^ 2 for all, that is \
+                inactive or wants the same address";
+    assert_eq!(
+        load(shared_load_vec4::KERNEL, |lane| lane),
+        format!(
+            "As thread_idx_x rises by 1, the address in `tile` rises by 16 bytes: no bank conflict, 4 wavefronts for 32 lanes \
+             of 16 bytes (every request). A wavefront serves a quarter warp at 16 bytes a lane, and {rule}: so not here."
+        )
+    );
+    assert_eq!(
+        load(shared_load_vec4::KERNEL, |lane| lane / 2),
+        format!(
+            "Every 2 lanes want one address in `tile`, which then rises by 16 bytes: no bank conflict, 2 wavefronts for \
+             32 lanes of 16 bytes (every request). A wavefront serves a quarter warp at 16 bytes a lane, and {rule}: so here."
+        )
+    );
+    assert_eq!(
+        load(shared_load::KERNEL, |lane| lane / 2 % 4),
+        "Every 2 lanes want one address in `tile`, which then rises by 4 bytes, and after 8 lanes it begins again: no bank \
+         conflict, 1 wavefront for 32 lanes of 4 bytes (every request)."
     );
 }
 
@@ -229,11 +280,124 @@ fn the_sentence_is_about_the_most_frequent_pattern_and_says_how_frequent() {
 #[test]
 fn bytes_that_several_lanes_want_are_used_once_and_excess_is_what_other_addresses_would_save() {
     let broadcast = access(global_at::KERNEL, WARP, |_| 7);
-    assert_eq!((broadcast.used, broadcast.site.sectors, broadcast.excess), (Some(4), Some(1), 0));
+    assert_eq!((broadcast.site.used, broadcast.site.sectors, broadcast.excess), (Some(4), Some(1), 0));
     let strided = access(global_at::KERNEL, WARP, |lane| 1024 * lane as u32);
-    assert_eq!((strided.used, strided.site.sectors, strided.excess), (Some(128), Some(32), 28 * 32));
+    assert_eq!((strided.site.used, strided.site.sectors, strided.excess), (Some(128), Some(32), 28 * 32));
     let conflict = access(shared_at::KERNEL, WARP, |lane| 32 * lane as u32);
-    assert_eq!((conflict.used, conflict.site.wavefronts, conflict.excess), (None, Some(32), 31 * 128));
+    assert_eq!((conflict.site.used, conflict.site.wavefronts, conflict.excess), (None, Some(32), 31 * 128));
+}
+
+#[test]
+fn accesses_of_one_line_are_told_apart() {
+    let second = access(two_in_a_line::KERNEL, WARP, |i| i as u32);
+    let column = second.site.column;
+    assert_eq!(second.name, format!("load src (column {column}, 4 bytes)"));
+    assert_eq!(access(global_at::KERNEL, WARP, |i| i as u32).name, "load src");
+}
+
+/// The explanation of a kernel of the suite on a shape.
+fn of_suite(name: &str) -> Explanation {
+    let (family, entry) = kernels().into_iter().find(|(_, entry)| entry.kernel.name == name).expect("a kernel");
+    let value = |axis: &Axis| match axis.in_simulator[0] {
+        Value::Shape(..) => Value::Shape(256, 256),
+        value => value,
+    };
+    let case = case(family.axes.iter().map(|axis| (axis.name, value(axis))).collect());
+    let plan = (entry.plan)(&case).unwrap_or_else(|error| panic!("{name} on {case}: {error}"));
+    explained(&Run { family, kernel: entry.kernel, case, plan: Arc::new(plan) }, 2).0
+}
+
+/// What is counted of each request of an access, on average.
+fn average(explanation: &Explanation, name: &str) -> f64 {
+    let access = explanation.accesses.iter().find(|access| access.name == name);
+    let site = &access.unwrap_or_else(|| panic!("{} has no {name}", explanation.kernel)).site;
+    site.sectors.or(site.wavefronts).expect("a count") as f64 / site.requests as f64
+}
+
+/// The kernels that do what is advised count what was said.
+#[test]
+fn a_remedy_gives_the_count_that_it_names() {
+    for (slow, access, change, fast, fixed) in [
+        (
+            "transpose_tiled",
+            "load tile",
+            "Pad `tile` by 1 word after every 32, to rows of 33",
+            "transpose_padded",
+            "load tile",
+        ),
+        (
+            "transpose_tiled",
+            "load tile",
+            "Swizzle `tile`, in rows of 32 words",
+            "transpose_tiles_swizzled",
+            "load tile",
+        ),
+        (
+            "padding_none",
+            "load dynamic shared memory",
+            "Pad `dynamic shared memory` by 1 word",
+            "padding_word",
+            "load dynamic shared memory",
+        ),
+        (
+            "transpose_naive",
+            "store dst",
+            "Swap the axes for this access alone, through a tile",
+            "transpose_padded",
+            "store dst",
+        ),
+        ("matrix_row_sums_thread", "load src", "Swap the axes: ", "matrix_row_sums_warp", "load src"),
+        (
+            "particles_aos",
+            "load particles (column 31, 4 bytes)",
+            "Put the elements of `particles`",
+            "particles_soa",
+            "load x",
+        ),
+        ("particles_quad_aos", "load particles", "Load 16 bytes a lane", "particles_quad_aos_vec4", "load particles"),
+    ] {
+        let explanation = of_suite(slow);
+        let has = |candidate: &&Access| candidate.name.starts_with(access) && candidate.excess > 0;
+        let found = explanation.accesses.iter().find(has).unwrap_or_else(|| panic!("{slow} has no {access}"));
+        let remedy = found.remedies.iter().find(|remedy| remedy.change.starts_with(change));
+        let remedy = remedy.unwrap_or_else(|| panic!("{slow}: {:?}", found.remedies));
+        assert_eq!(remedy.after, average(&of_suite(fast), fixed), "{slow}: {remedy}");
+        assert!(explain::text(&explanation).contains(&format!("    → {remedy}\n")), "{slow}");
+    }
+}
+
+#[test]
+fn where_no_change_helps_that_is_said() {
+    let scattered = access(global_at::KERNEL, WARP, |lane| (lane * lane * lane) as u32);
+    assert_eq!(scattered.advice, ["None of the changes tried on its addresses lowers this count."]);
+    let linear = access(global_at::KERNEL, WARP, |lane| lane as u32);
+    assert!(linear.advice.is_empty(), "there is no excess: {:?}", linear.advice);
+    let shifted = access(global_at::KERNEL, WARP, |lane| lane as u32 + 1);
+    assert_eq!(
+        shifted.advice,
+        [
+            "Let requests begin at multiples of 32 bytes: move the start of `src`, or pad its rows: 4.00 sectors a request \
+          instead of 5.00."
+        ]
+    );
+    let divergent = access(constant_at::KERNEL, WARP, |lane| lane as u32);
+    assert_eq!(divergent.advice, ["Read `table` from shared memory: 1.00 wavefronts a request instead of 32.00."]);
+}
+
+#[test]
+fn counts_are_mapped_to_the_metrics_of_nsight_compute() {
+    let tiled = of_suite("transpose_tiled");
+    let text = explain::text(&tiled);
+    for metric in [
+        "l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum",
+        "memory_l2_theoretical_sectors_global",
+        "memory_l1_wavefronts_shared_ideal",
+        "l1tex__data_bank_conflicts_pipe_lsu.sum also counts arbitration",
+    ] {
+        assert!(text.contains(metric), "{metric}");
+    }
+    let naive = explain::text(&of_suite("transpose_naive"));
+    assert!(!naive.contains("shared_ideal") && !naive.contains("arbitration"), "it touches no shared memory");
 }
 
 /// A small case of a family: its defaults, but for the size.
@@ -269,8 +433,8 @@ fn every_kernel_is_explained_on_its_source_and_the_same_on_any_number_of_threads
         for ((access, site), sampled) in explanation.accesses.iter().zip(&outcome.sites).zip(&outcome.sampled) {
             let stands_in = |excerpt: &&explain::Excerpt| excerpt.contains(&access.site.file, access.site.line);
             assert_eq!(explanation.source.iter().filter(stands_in).count(), 1, "{name}, line {}", access.site.line);
-            assert!(text.contains(&access.why) && access.why.ends_with(")."), "{name}: {}", access.why);
-            assert!(access.used.is_none_or(|used| used <= 32 * site.counts.sectors), "{name}: {access:?}");
+            assert!(text.contains(&access.why) && access.why.ends_with('.'), "{name}: {}", access.why);
+            assert!(access.site.used.is_none_or(|used| used <= 32 * site.counts.sectors), "{name}: {access:?}");
             let requests = sampled.tallies.iter().map(|tally| tally.total.requests).sum::<u64>();
             assert_eq!(requests, site.counts.requests, "{name}: each request has one pattern");
         }

@@ -3,20 +3,24 @@
 //! [`Explanation`] is the data, [`text`] shows it on a terminal and [`page()`] as one HTML file.
 
 mod page;
+mod remedy;
 mod source;
 mod terminal;
 mod why;
 
 pub use page::page;
+pub use remedy::Remedy;
 pub use source::Excerpt;
 pub use terminal::text;
 
 use crate::cases::Run;
-use crate::record::{BlocksRecord, LaunchRecord, SiteRecord};
+use crate::profile;
+use crate::record::{BlocksRecord, LaunchRecord, SiteRecord, operation_name};
 use crate::sim::coalesce::SECTOR;
 use crate::sim::{Outcome, Sample, Sampled, Sampling, Site, Tally, banks};
 use gpu::device::host::{Kernel, Space};
 use serde::Serialize;
+use std::collections::BTreeMap;
 
 /// What an explanation looks at one by one: enough warps and iterations to walk through.
 pub const SAMPLING: Sampling = Sampling { blocks: 2, warps: 8, requests: 8 };
@@ -45,6 +49,25 @@ pub struct Explanation {
     pub accesses: Vec<Access>,
     /// The access with the most excess; none if none has any.
     pub worst: Option<usize>,
+    /// What the counts are called in Nsight Compute.
+    pub counters: Vec<Counter>,
+    /// What Nsight Compute counts as conflicts that are none: where shared memory is touched.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub arbitration: Option<&'static str>,
+}
+
+/// What is not a conflict, and is counted as one.
+const ARBITRATION: &str = "\
+Conflicts are wavefronts less ideal ones. l1tex__data_bank_conflicts_pipe_lsu.sum also counts arbitration with other traffic: 1 to
+3 % of the wavefronts of kernels that have no conflict.";
+
+/// A count, and the metrics of Nsight Compute that tell it.
+#[derive(Clone, Debug, Serialize)]
+pub struct Counter {
+    /// The count.
+    pub count: &'static str,
+    /// The metrics: their sum.
+    pub metrics: Vec<&'static str>,
 }
 
 /// An access of a kernel: a source position, with one operation on one memory.
@@ -53,16 +76,19 @@ pub struct Access {
     /// Where it stands, and what it asked for.
     #[serde(flatten)]
     pub site: SiteRecord,
+    /// What it is called: `store dst`, with its column where another one in its line is called so.
+    pub name: String,
     /// Which buffers or shared arrays it goes to.
     pub region: String,
-    /// Distinct bytes that the lanes of its requests want, summed over the requests: global memory alone.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub used: Option<u64>,
     /// Bytes moved in excess: those of sectors beyond the fewest that could hold a request's bytes, and 128 for each
     /// wavefront beyond the ideal, which could have moved as many.
     pub excess: u64,
     /// Why it costs what it costs, in a sentence.
     pub why: String,
+    /// What would lower its excess: changes tried on those of its requests that follow.
+    pub remedies: Vec<Remedy>,
+    /// These in sentences, and what the compiler may make of it.
+    pub advice: Vec<String>,
     /// Some of its requests.
     pub samples: Vec<Request>,
 }
@@ -88,8 +114,9 @@ impl Explanation {
     /// The explanation of a run that was simulated with [`SAMPLING`] and without findings.
     pub fn new(run: &Run, outcome: &Outcome) -> Self {
         let block = run.plan.launch.block;
-        let sampled = outcome.sites.iter().zip(&outcome.sampled);
-        let accesses: Vec<_> = sampled.map(|(site, sampled)| Access::new(site, sampled, block)).collect();
+        let seen: Vec<_> = outcome.sites.iter().zip(&outcome.sampled).collect();
+        let mut accesses: Vec<_> = (0..seen.len()).map(|n| Access::new(&seen, n, block)).collect();
+        name(&mut accesses);
         let positions = outcome.sites.iter().map(|site| site.position);
         let worst = accesses.iter().enumerate().filter(|(_, access)| access.excess > 0);
         // The first of those that are equal.
@@ -102,10 +129,47 @@ impl Explanation {
             blocks: outcome.blocks.into(),
             counts_stated: !run.plan.expected.is_empty(),
             source: source::excerpts(&run.kernel, positions),
+            counters: counters(&accesses),
+            arbitration: accesses.iter().any(|access| access.site.space == "shared").then_some(ARBITRATION),
             accesses,
             worst,
         }
     }
+}
+
+/// Tells apart the accesses of a line that would be called the same.
+fn name(accesses: &mut [Access]) {
+    let line = |access: &Access| (access.site.file.clone(), access.site.line, access.name.clone());
+    let mut lines = BTreeMap::<_, usize>::new();
+    accesses.iter().for_each(|access| *lines.entry(line(access)).or_default() += 1);
+    for access in accesses {
+        if lines[&line(access)] > 1 {
+            access.name += &format!(" (column {}, {} bytes)", access.site.column, access.site.width);
+        }
+    }
+}
+
+/// The counters of what these accesses ask for.
+fn counters(accesses: &[Access]) -> Vec<Counter> {
+    let has = |space: Space| accesses.iter().any(|access| access.site.space == space.name());
+    let requests = |of: Space| {
+        let of = profile::REQUESTS.iter().filter(move |(space, ..)| *space == of);
+        of.flat_map(|(_, _, metrics)| *metrics).copied().collect::<Vec<_>>()
+    };
+    let mut counters = Vec::new();
+    if has(Space::Global) {
+        let [_, sectors, ideal, lines] = profile::GLOBAL;
+        counters.push(Counter { count: "requests to global memory", metrics: requests(Space::Global) });
+        let named = [("sectors", sectors), ("ideal sectors", ideal), ("lines", lines)];
+        counters.extend(named.map(|(count, metric)| Counter { count, metrics: vec![metric] }));
+    }
+    if has(Space::Shared) {
+        let [_, wavefronts, ideal] = profile::SHARED;
+        counters.push(Counter { count: "requests to shared memory", metrics: requests(Space::Shared) });
+        let named = [("wavefronts", wavefronts), ("ideal wavefronts", ideal)];
+        counters.extend(named.map(|(count, metric)| Counter { count, metrics: vec![metric] }));
+    }
+    counters
 }
 
 /// The first paragraph of a kernel's documentation, its links as plain names.
@@ -115,7 +179,8 @@ fn summary(kernel: &Kernel) -> String {
 }
 
 impl Access {
-    fn new(site: &Site, sampled: &Sampled, block: [u32; 3]) -> Self {
+    fn new(accesses: &[(&Site, &Sampled)], n: usize, block: [u32; 3]) -> Self {
+        let (site, sampled) = accesses[n];
         let counts = site.counts;
         let sum = |of: fn(&Tally) -> u64| sampled.tallies.iter().map(of).sum::<u64>();
         let excess = match site.space {
@@ -125,20 +190,27 @@ impl Access {
         let mut regions: Vec<_> = sampled.tallies.iter().map(|tally| tally.region.as_str()).collect();
         regions.sort_unstable();
         regions.dedup();
+        let region = regions.join(", ");
+        let remedies = if excess > 0 { remedy::remedies(accesses, n) } else { Vec::new() };
         Self {
             site: site.into(),
-            region: regions.join(", "),
-            used: (site.space == Space::Global).then_some(sum(|tally| tally.used)),
+            name: format!("{} {region}", operation_name(site.operation)),
+            region,
             excess,
             why: why::why(site, sampled, block),
+            advice: advice(site, excess, &remedies),
+            remedies,
             samples: sampled.samples.iter().map(|sample| Request::new(site, sample)).collect(),
         }
     }
+}
 
-    /// What it is called: `store dst`.
-    fn name(&self) -> String {
-        format!("{} {}", self.site.op, self.region)
-    }
+/// What to do about an excess, and what the compiler may make of the access: a sentence each.
+fn advice(site: &Site, excess: u64, remedies: &[Remedy]) -> Vec<String> {
+    let none = (excess > 0 && remedies.is_empty())
+        .then(|| "None of the changes tried on its addresses lowers this count.".to_owned());
+    let notes = site.notes.iter().map(|note| format!("Note: {note}."));
+    remedies.iter().map(ToString::to_string).chain(none).chain(notes).collect()
 }
 
 impl Request {

@@ -34,8 +34,6 @@ function ranges(numbers) {
 /** A sentence, whose names in backquotes are set as code. */
 const sentence = (text) => text.split('`').map((part, i) => (i % 2 === 1 ? element('code', {}, part) : part));
 
-/** What an access is called. */
-const nameOf = (access) => `${access.op} ${access.region}`;
 
 /** The numbers of an access: averages of a request. */
 function numbers(access) {
@@ -144,6 +142,7 @@ class View {
     this.excess = kernel.accesses.reduce((sum, access) => sum + access.excess, 0);
     this.title = element('h3', {});
     this.why = element('p', {});
+    this.advice = element('ul', { class: 'advice' });
     this.figure = element('div', { 'aria-live': 'polite' });
     this.warp = this.slider('warp');
     this.iteration = this.slider('request');
@@ -152,6 +151,7 @@ class View {
       { class: 'request', 'aria-label': `A request of ${kernel.kernel}` },
       this.title,
       this.why,
+      this.advice,
       element('div', { class: 'sliders' }, this.warp.label, this.iteration.label),
       this.figure,
     );
@@ -193,7 +193,7 @@ class View {
       'label',
       { class: 'access', style: `--heat: ${heat.toFixed(3)}` },
       input,
-      element('span', {}, element('strong', {}, nameOf(access)), worst, ...parts),
+      element('span', {}, element('strong', {}, access.name), worst, ...parts),
     );
   }
 
@@ -201,8 +201,9 @@ class View {
   choose(n) {
     this.access = this.kernel.accesses[n];
     this.source.querySelector(`input[value="${n}"]`).checked = true;
-    this.title.textContent = `Line ${this.access.line}, ${nameOf(this.access)}`;
+    this.title.textContent = `Line ${this.access.line}, ${this.access.name}`;
     this.why.replaceChildren(...sentence(this.access.why));
+    this.advice.replaceChildren(...this.access.advice.map((text) => element('li', {}, ...sentence(text))));
     this.warps = [];
     for (const sample of this.access.samples) {
       const last = this.warps.at(-1)?.[0];
@@ -242,9 +243,16 @@ function launchOf({ launch, blocks, counts_stated: isStated, case: name }) {
   return `${name}: ${extent(launch.grid)} blocks of ${extent(launch.block)} threads, ${which}${stated}`;
 }
 
+/** What the counts are called in Nsight Compute. */
+function countersOf({ counters, arbitration }) {
+  const counter = ({ count: name, metrics }) => [element('dt', {}, name), ...metrics.map((metric) => element('dd', {}, element('code', {}, metric)))];
+  const note = arbitration ? element('p', {}, arbitration) : null;
+  return element('details', { class: 'counters' }, element('summary', {}, 'In Nsight Compute'), element('dl', {}, ...counters.flatMap(counter)), note);
+}
+
 /** The access to begin with: the worst, or the one that is called like an access of another kernel, or the first. */
 function firstChoice(kernel, other) {
-  const like = kernel.accesses.findIndex((access) => other && nameOf(access) === nameOf(other));
+  const like = kernel.accesses.findIndex((access) => other && access.name === other.name);
   return kernel.worst ?? Math.max(0, like);
 }
 
@@ -259,6 +267,7 @@ page.append(
     element('header', {}, element('h1', {}, front.kernel), element('p', {}, ...sentence(front.summary)), element('p', { class: 'quiet number' }, launchOf(front))),
     main.source,
     main.request,
+    countersOf(front),
   ),
 );
 const others = kernels.map((kernel, number) => ({ kernel, number })).filter(({ number }) => number !== shown);

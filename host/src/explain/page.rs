@@ -54,6 +54,8 @@ mod tests {
             source: vec![Excerpt { file: "odd.rs", line: 1, lines }],
             accesses: Vec::new(),
             worst: None,
+            counters: Vec::new(),
+            arbitration: None,
         };
         let page = page(&[odd], 0).expect("JSON");
         for (tag, times) in

@@ -1,7 +1,7 @@
 //! The source view on a terminal: beneath each line the accesses in it, with their counts beside them.
 
-use super::why::percent;
-use super::{Access, Excerpt, Explanation};
+use super::{Access, Counter, Excerpt, Explanation};
+use crate::report::percent;
 use crate::sim::coalesce::SECTOR;
 use indicatif::DecimalBytes;
 use std::fmt::{self, Write};
@@ -14,7 +14,19 @@ pub fn text(explanation: &Explanation) -> String {
 }
 
 fn write(text: &mut String, explanation: &Explanation) -> fmt::Result {
-    let Explanation { kernel, summary, case, launch, blocks, counts_stated, source, accesses, worst } = explanation;
+    let Explanation {
+        kernel,
+        summary,
+        case,
+        launch,
+        blocks,
+        counts_stated,
+        source,
+        accesses,
+        worst,
+        counters,
+        arbitration,
+    } = explanation;
     let (grid, block) = (extent(launch.grid), extent(launch.block));
     let stated = if *counts_stated { "" } else { "; counts not stated" };
     writeln!(text, "{kernel} on {case}: {grid} blocks of {block} threads, simulated: {}{stated}", blocks.which)?;
@@ -38,17 +50,30 @@ fn write(text: &mut String, explanation: &Explanation) -> fmt::Result {
                 text,
                 "▶ The worst is line {}, {}: {} in excess, {} of the kernel's.\n  {}",
                 access.site.line,
-                access.name(),
+                access.name,
                 DecimalBytes(access.excess),
                 percent(access.excess, all),
                 access.why
             )?;
+            write_advice(text, access)?;
         }
     }
     for (_, access) in accesses.iter().enumerate().filter(|(number, _)| Some(*number) != *worst) {
-        writeln!(text, "  Line {}, {}: {}", access.site.line, access.name(), access.why)?;
+        writeln!(text, "  Line {}, {}: {}", access.site.line, access.name, access.why)?;
+        write_advice(text, access)?;
     }
-    writeln!(text, "\n{LEGEND}")
+    writeln!(text, "\n{LEGEND}")?;
+    if !counters.is_empty() {
+        writeln!(text, "\nIn Nsight Compute:")?;
+    }
+    for Counter { count, metrics } in counters {
+        writeln!(text, "  {count:27} {}", metrics.join(&format!(" +\n{:30}", "")))?;
+    }
+    arbitration.iter().try_for_each(|arbitration| writeln!(text, "{arbitration}"))
+}
+
+fn write_advice(text: &mut String, access: &Access) -> fmt::Result {
+    access.advice.iter().try_for_each(|advice| writeln!(text, "    → {advice}"))
 }
 
 const HEADER: &str = " requests  sectors    used  wavefronts  conflicts    ";
@@ -56,7 +81,8 @@ const HEADER: &str = " requests  sectors    used  wavefronts  conflicts    ";
 const LEGEND: &str = "\
 Sectors (32 bytes), wavefronts (passes, in constant memory) and conflicts (wavefronts beyond the ideal): a request, on
 average. Used: bytes that lanes want, as a share of those in the sectors moved; one that several lanes of a request want
-counts once. Excess: sectors beyond the fewest that could hold a request's bytes, and 128 bytes for each conflict.";
+counts once. Excess: sectors beyond the fewest that could hold a request's bytes, and 128 bytes for each conflict.
+→ A change, and the count that it gives: tried on the requests that were kept, the first of some warps of two blocks.";
 
 fn write_excerpt(text: &mut String, excerpt: &Excerpt, accesses: &[Access], worst: Option<usize>) -> fmt::Result {
     let margin = HEADER.chars().count();
@@ -67,7 +93,7 @@ fn write_excerpt(text: &mut String, excerpt: &Excerpt, accesses: &[Access], wors
             if (site.file.as_str(), site.line) == (excerpt.file, number) {
                 let mark = if Some(i) == worst { '▶' } else { ' ' };
                 let before = site.column as usize - 1;
-                writeln!(text, "{} {mark}      │ {:before$}^ {}", columns(access), "", access.name())?;
+                writeln!(text, "{} {mark}      │ {:before$}^ {}", columns(access), "", access.name)?;
             }
         }
     }
@@ -80,7 +106,7 @@ fn columns(access: &Access) -> String {
     let average = |count: Option<u64>| {
         count.map_or_else(|| "-".to_owned(), |count| format!("{:.2}", count as f64 / site.requests as f64))
     };
-    let used = access.used.zip(site.sectors).map(|(used, sectors)| percent(used, SECTOR * sectors));
+    let used = site.used.zip(site.sectors).map(|(used, sectors)| percent(used, SECTOR * sectors));
     let conflicts = site.wavefronts.zip(site.wavefronts_ideal).map(|(wavefronts, ideal)| wavefronts - ideal);
     format!(
         "{:>9} {:>8} {:>7} {:>11} {:>10}",
@@ -101,6 +127,7 @@ fn extent(axes: [u32; 3]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::explain::Remedy;
     use crate::record::{BlocksRecord, LaunchRecord, SiteRecord};
 
     fn access(line: u32, column: u32, op: &str, region: &str, excess: u64) -> Access {
@@ -115,13 +142,25 @@ mod tests {
             lanes: 4096,
             sectors: Some(512 + excess / 32),
             sectors_ideal: Some(512),
+            used: Some(16_384),
             lines: Some(128),
             wavefronts: None,
             wavefronts_ideal: None,
             transactions: None,
+            notes: Vec::new(),
         };
         let why = format!("Because of `{region}`.");
-        Access { site, region: region.into(), used: Some(16_384), excess, why, samples: Vec::new() }
+        let name = format!("{op} {region}");
+        Access {
+            site,
+            name,
+            region: region.into(),
+            excess,
+            why,
+            remedies: Vec::new(),
+            advice: Vec::new(),
+            samples: Vec::new(),
+        }
     }
 
     #[test]
@@ -129,9 +168,16 @@ mod tests {
         let shared = SiteRecord {
             space: "shared".into(),
             sectors: None,
+            used: None,
             wavefronts: Some(256),
             wavefronts_ideal: Some(128),
             ..access(9, 5, "load", "tile", 0).site
+        };
+        let padded = Remedy {
+            change: "Pad `tile` by 1 word after every 32, to rows of 33".into(),
+            unit: "wavefronts a request".into(),
+            before: 2.0,
+            after: 1.0,
         };
         let explanation = Explanation {
             kernel: "copy_all",
@@ -151,9 +197,19 @@ mod tests {
             accesses: vec![
                 access(2, 9, "store", "dst", 0),
                 access(2, 22, "load", "src", 49_152),
-                Access { site: shared, used: None, excess: 16_384, ..access(9, 10, "load", "tile", 0) },
+                Access {
+                    site: shared,
+                    excess: 16_384,
+                    advice: vec![padded.to_string()],
+                    ..access(9, 10, "load", "tile", 0)
+                },
             ],
             worst: Some(1),
+            counters: vec![
+                Counter { count: "requests to global memory", metrics: vec!["op_ld.sum", "op_st.sum"] },
+                Counter { count: "sectors", metrics: vec!["theoretical_sectors_global"] },
+            ],
+            arbitration: Some("Some of it is arbitration."),
         };
         insta::assert_snapshot!(text(&explanation), @r"
         copy_all on 4096: 16 blocks of 32x8 threads, simulated: all
@@ -176,10 +232,18 @@ mod tests {
           Because of `src`.
           Line 2, store dst: Because of `dst`.
           Line 9, load tile: Because of `tile`.
+            → Pad `tile` by 1 word after every 32, to rows of 33: 1.00 wavefronts a request instead of 2.00.
 
         Sectors (32 bytes), wavefronts (passes, in constant memory) and conflicts (wavefronts beyond the ideal): a request, on
         average. Used: bytes that lanes want, as a share of those in the sectors moved; one that several lanes of a request want
         counts once. Excess: sectors beyond the fewest that could hold a request's bytes, and 128 bytes for each conflict.
+        → A change, and the count that it gives: tried on the requests that were kept, the first of some warps of two blocks.
+
+        In Nsight Compute:
+          requests to global memory   op_ld.sum +
+                                      op_st.sum
+          sectors                     theoretical_sectors_global
+        Some of it is arbitration.
         ");
     }
 }

@@ -1,5 +1,6 @@
 //! One sentence on why an access costs what it costs, made from the addresses of its requests.
 
+use crate::report::percent;
 use crate::sim::banks::{self, BANKS};
 use crate::sim::coalesce::SECTOR;
 use crate::sim::{Pattern, Sample, Sampled, Site, Tally};
@@ -15,11 +16,35 @@ pub(super) fn why(site: &Site, sampled: &Sampled, block: [u32; 3]) -> String {
         Space::Shared => on_banks(tally, site),
         Space::Constant => on_passes(tally),
     };
+    let together = if site.space == Space::Shared { served_together(tally, site) } else { String::new() };
     let of = match tally.total.requests == site.counts.requests {
         true => "every request".to_owned(),
         false => format!("{} of the requests", percent(tally.total.requests, site.counts.requests)),
     };
-    format!("{}{effect} ({of}).", movement(tally, site.width, block))
+    format!("{}{effect} ({of}).{together}", movement(tally, site.width, block))
+}
+
+/// How many lanes a wavefront serves, where that is not all of them, and why it serves twice as many.
+fn served_together(tally: &Tally, site: &Site) -> String {
+    let served = match site.width {
+        8 => "a half warp",
+        16 => "a quarter warp",
+        _ => return String::new(),
+    };
+    let twice = match site.operation {
+        Operation::Load => {
+            let Sample { mask, addresses, .. } = &tally.example;
+            let is_twice = banks::lanes_together(addresses, *mask, site.width, site.operation) as u64
+                > 4 * BANKS as u64 / site.width;
+            format!(
+                ", and twice as much for a load in which each active lane n has a partner, n ^ 1 for all or n ^ 2 for all, \
+                 that is inactive or wants the same address: so {}",
+                if is_twice { "here" } else { "not here" }
+            )
+        }
+        Operation::Store | Operation::Atomic => String::new(),
+    };
+    format!(" A wavefront serves {served} at {} bytes a lane{twice}.", site.width)
 }
 
 /// How the address moves from lane to lane.
@@ -43,25 +68,33 @@ fn movement(tally: &Tally, width: u64, block: [u32; 3]) -> String {
                 by(step),
                 by(row_step)
             ),
-            _ if step == 0 => format!("Every {row} lanes want one address in `{region}`, which then {}", by(row_step)),
-            _ if row_step == 0 => {
-                format!(
-                    "From lane to lane, the address in `{region}` {}, and after {row} lanes it begins again",
-                    by(step)
-                )
-            }
-            _ => format!(
-                "From lane to lane, the address in `{region}` {}, and from one {row} lanes to the next it {}",
-                by(step),
-                by(row_step)
-            ),
+            _ => in_rows(region, row, step, row_step),
         },
+        Pattern::Groups { lanes: row, step, rows, row_step, group_step } => {
+            in_rows(region, row, step, row_step) + &after(row * rows, group_step)
+        }
         Pattern::Xor => {
             format!(
                 "Each bit of the lane's number flips bits of the address in `{region}` by exclusive or, as in a swizzle"
             )
         }
         Pattern::Irregular => format!("From lane to lane, the address in `{region}` follows no stride"),
+    }
+}
+
+/// How it moves within rows of `row` lanes, and from row to row.
+fn in_rows(region: &str, row: u32, step: i64, row_step: i64) -> String {
+    match step {
+        0 => format!("Every {row} lanes want one address in `{region}`, which then {}", by(row_step)),
+        _ => format!("From lane to lane, the address in `{region}` {}{}", by(step), after(row, row_step)),
+    }
+}
+
+/// How it goes on after so many lanes.
+fn after(lanes: u32, step: i64) -> String {
+    match step {
+        0 => format!(", and after {lanes} lanes it begins again"),
+        _ => format!(", and from one {lanes} lanes to the next it {}", by(step)),
     }
 }
 
@@ -156,9 +189,9 @@ fn on_banks(tally: &Tally, site: &Site) -> String {
         };
     }
     let instead = counted(least.wavefronts_ideal, most.wavefronts_ideal, "");
-    let Conflict { bank, lanes, alike, together } = Conflict::worst(&tally.example, width, site.operation);
+    let Conflict { bank, lanes, alike } = Conflict::worst(&tally.example, width, site.operation);
     if lanes.len() < 2 {
-        return format!(": {wavefronts} instead of {instead}, with {together} neighbouring lanes served at a time");
+        return format!(": {wavefronts} instead of {instead}, though no bank has two words to send at a time");
     }
     let others = match alike {
         0 => String::new(),
@@ -178,8 +211,6 @@ struct Conflict {
     lanes: Vec<u32>,
     /// How many other banks have to send as many.
     alike: usize,
-    /// How many lanes are served together.
-    together: usize,
 }
 
 impl Conflict {
@@ -201,7 +232,7 @@ impl Conflict {
             let most = wanted.iter().map(Vec::len).max().unwrap_or_default();
             let alike = wanted.iter().filter(|lanes| lanes.len() == most).count() - 1;
             let bank = wanted.iter().position(|lanes| lanes.len() == most).unwrap_or_default();
-            Self { bank, lanes: wanted.swap_remove(bank), alike, together }
+            Self { bank, lanes: wanted.swap_remove(bank), alike }
         });
         // The first of those that are equal.
         groups
@@ -242,10 +273,4 @@ fn plural(count: u64, unit: &str) -> String {
         (_, "address") => "addresses".to_owned(),
         _ => format!("{unit}s"),
     }
-}
-
-/// A share in percent, short of 100 unless it is all.
-pub(super) fn percent(part: u64, whole: u64) -> String {
-    let percent = 100.0 * part as f64 / whole as f64;
-    if part < whole && percent > 99.9 { "over 99.9 %".to_owned() } else { format!("{percent:.1} %") }
 }

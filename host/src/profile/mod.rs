@@ -23,7 +23,7 @@ use crate::cases::Run;
 use crate::cuda::Gpu;
 use crate::model::COUNTERS;
 use crate::record::{LaunchRecord, Machine, PtxRecord, operation_name, param};
-use crate::sim::{self, Outcome};
+use crate::sim::{self, Note, Outcome};
 use gpu::device::host::Space;
 use gpu::suite::{Counts, Operation};
 use serde::{Deserialize, Serialize};
@@ -111,6 +111,9 @@ pub struct Site {
     pub width: u64,
     /// Both counts, by the name of the counter.
     pub counters: BTreeMap<String, Pair>,
+    /// Which change by the compiler the counts differ by, where it shows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub because: Option<Note>,
 }
 
 /// Where and what: the key that both sides are grouped by.
@@ -122,11 +125,18 @@ struct Place {
     width: u64,
 }
 
-/// What is compared at a place, in the order of [`GLOBAL`] or [`SHARED`].
+/// What is compared at a place, in the order of [`GLOBAL`] or [`SHARED`]: lanes first, then sectors or wavefronts.
 type Cost = [u64; 4];
 
+/// What the simulator says of a place.
+#[derive(Clone, Debug, Default)]
+struct Simulated {
+    cost: Cost,
+    notes: Vec<Note>,
+}
+
 /// The counters of an access to global memory.
-const GLOBAL: [&str; 4] = [
+pub(crate) const GLOBAL: [&str; 4] = [
     "thread_inst_executed_true",
     "memory_l2_theoretical_sectors_global",
     "memory_l2_theoretical_sectors_global_ideal",
@@ -134,11 +144,11 @@ const GLOBAL: [&str; 4] = [
 ];
 
 /// The counters of an access to shared memory; the last is none.
-const SHARED: [&str; 3] =
+pub(crate) const SHARED: [&str; 3] =
     ["thread_inst_executed_true", "memory_l1_wavefronts_shared", "memory_l1_wavefronts_shared_ideal"];
 
 /// The counters of requests: space, operation, counters that are added up.
-const REQUESTS: [(Space, Operation, &[&str]); 5] = [
+pub(crate) const REQUESTS: [(Space, Operation, &[&str]); 5] = [
     (Space::Global, Operation::Load, &["l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum"]),
     (Space::Global, Operation::Store, &["l1tex__t_requests_pipe_lsu_mem_global_op_st.sum"]),
     (
@@ -167,11 +177,7 @@ impl Profiled {
             .iter()
             .map(|requests| (format!("{} {}s", requests.space, requests.op), requests.counter.as_str(), requests.pair));
         let sites = self.sites.iter().flat_map(|site| {
-            let at = match (&site.file, site.line) {
-                (Some(file), Some(line)) => format!("{file}:{line}: "),
-                _ => String::new(),
-            };
-            let what = format!("{at}{} {}s of {} bytes", site.space, site.op, site.width);
+            let what = site.name();
             site.counters.iter().map(move |(counter, pair)| (what.clone(), counter.as_str(), *pair))
         });
         let differing = requests.chain(sites).filter(|(_, _, pair)| pair.simulated != pair.hardware);
@@ -179,6 +185,12 @@ impl Profiled {
             format!("{what}: {counter} is {hardware}, the simulator counts {simulated}")
         };
         differing.map(sentence).collect()
+    }
+
+    /// What the compiler did, as far as differences show it: a sentence for each place.
+    pub fn reasons(&self) -> Vec<String> {
+        let reason = |site: &Site| site.because.map(|note| format!("{}: {note}", site.name()));
+        self.sites.iter().filter_map(reason).collect()
     }
 
     /// How many counts were compared.
@@ -265,6 +277,15 @@ pub fn again(recorded: &Profiled, run: &Run, options: &sim::Options) -> Result<P
 }
 
 impl Site {
+    /// What it is called: `gpu/src/kernels/copy.rs:19: global loads of 4 bytes`.
+    fn name(&self) -> String {
+        let at = match (&self.file, self.line) {
+            (Some(file), Some(line)) => format!("{file}:{line}: "),
+            _ => String::new(),
+        };
+        format!("{at}{} {}s of {} bytes", self.space, self.op, self.width)
+    }
+
     /// The file and the line.
     fn at(&self) -> Option<(String, u32)> {
         self.file.clone().zip(self.line)
@@ -316,9 +337,9 @@ fn simulated(run: &Run, options: &sim::Options) -> Result<Outcome, String> {
     }
 }
 
-/// The simulator's counts by place.
-fn places(outcome: &Outcome, by_line: bool) -> BTreeMap<Place, Cost> {
-    let mut places = BTreeMap::<_, Cost>::new();
+/// What the simulator says by place.
+fn places(outcome: &Outcome, by_line: bool) -> BTreeMap<Place, Simulated> {
+    let mut places = BTreeMap::<_, Simulated>::new();
     for site in outcome.sites.iter().filter(|site| site.space != Space::Constant) {
         let place = Place {
             at: by_line.then(|| (site.position.file.to_owned(), site.position.line)),
@@ -331,8 +352,9 @@ fn places(outcome: &Outcome, by_line: bool) -> BTreeMap<Place, Cost> {
             Space::Global => [counts.lanes, counts.sectors, counts.sectors_ideal, counts.lines],
             Space::Shared | Space::Constant => [counts.lanes, counts.wavefronts, counts.wavefronts_ideal, 0],
         };
-        let sum = places.entry(place).or_default();
-        *sum = std::array::from_fn(|i| sum[i] + cost[i]);
+        let simulated = places.entry(place).or_default();
+        simulated.cost = std::array::from_fn(|i| simulated.cost[i] + cost[i]);
+        simulated.notes.extend(&site.notes);
     }
     places
 }
@@ -353,13 +375,15 @@ fn requests(outcome: &Outcome, counter: impl Fn(&str) -> u64) -> Vec<Requests> {
 }
 
 /// Both sides, place by place: what one of them lacks is zero there.
-fn sites(simulated: &BTreeMap<Place, Cost>, hardware: &BTreeMap<Place, Cost>) -> Vec<Site> {
+fn sites(simulated: &BTreeMap<Place, Simulated>, hardware: &BTreeMap<Place, Cost>) -> Vec<Site> {
     let mut places: Vec<_> = simulated.keys().chain(hardware.keys()).collect();
     places.sort();
     places.dedup();
     let site = |place: &Place| {
         let names = if place.space == Space::Global.name() { &GLOBAL[..] } else { &SHARED[..] };
-        let [simulated, hardware] = [simulated, hardware].map(|side| side.get(place).copied().unwrap_or_default());
+        let because = because(place, simulated, hardware);
+        let simulated = simulated.get(place).map(|simulated| simulated.cost).unwrap_or_default();
+        let hardware = hardware.get(place).copied().unwrap_or_default();
         let pairs = simulated.into_iter().zip(hardware).map(|(simulated, hardware)| Pair { simulated, hardware });
         let (file, line) = place.at.clone().unzip();
         Site {
@@ -369,7 +393,92 @@ fn sites(simulated: &BTreeMap<Place, Cost>, hardware: &BTreeMap<Place, Cost>) ->
             op: operation_name(place.operation).to_owned(),
             width: place.width,
             counters: names.iter().map(|name| (*name).to_owned()).zip(pairs).collect(),
+            because,
         }
     };
     places.into_iter().map(site).collect()
+}
+
+/// The change by the compiler that makes the counts of a place differ, where it is one that is known: a loop that the simulator
+/// saw lanes leave apart, with as many lanes in other requests; an atomic that it saw all lanes make at one address, with
+/// fewer lanes; a wide load with fewer sectors or wavefronts, or in whose place the hardware has narrower ones.
+fn because(place: &Place, simulated: &BTreeMap<Place, Simulated>, hardware: &BTreeMap<Place, Cost>) -> Option<Note> {
+    let none = Simulated::default();
+    let Simulated { cost, notes } = simulated.get(place).unwrap_or(&none);
+    let counted = hardware.get(place).copied().unwrap_or_default();
+    // More lanes by the hardware than in the simulator, or fewer, at a width.
+    let excess = |place: &Place| {
+        let lanes = |cost: Option<&Cost>| cost.map_or(0, |cost| cost[0] as i64);
+        lanes(hardware.get(place)) - lanes(simulated.get(place).map(|simulated| &simulated.cost))
+    };
+    let others = |wider: bool| {
+        let places = simulated.keys().chain(hardware.keys());
+        let alike = places.filter(|other| Place { width: place.width, ..(*other).clone() } == *place);
+        alike.filter(move |other| other.width != place.width && (other.width > place.width) == wider)
+    };
+    let narrowed = place.operation == Operation::Load
+        && match excess(place) {
+            0 => place.width > 4 && counted[1] < cost[1],
+            1.. => others(true).any(|wider| excess(wider) < 0),
+            _ => others(false).any(|narrower| excess(narrower) > 0),
+        };
+    let fewer_lanes = counted[0] < cost[0];
+    if narrowed {
+        Some(Note::NarrowedLoad)
+    } else if counted == *cost {
+        None
+    } else if fewer_lanes && notes.contains(&Note::ReducedAtomic) {
+        Some(Note::ReducedAtomic)
+    } else {
+        (counted[0] == cost[0] && notes.contains(&Note::UnrolledLoop)).then_some(Note::UnrolledLoop)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn place(operation: Operation, width: u64) -> Place {
+        Place { at: Some(("gpu/src/kernels/a.rs".into(), 7)), space: "global", operation, width }
+    }
+
+    /// The reasons of places that the simulator and the hardware count so.
+    fn reasons(simulated: &[(Place, Cost, &[Note])], hardware: &[(Place, Cost)]) -> Vec<Option<Note>> {
+        let of = |(place, cost, notes): &(Place, Cost, &[Note])| {
+            (place.clone(), Simulated { cost: *cost, notes: notes.to_vec() })
+        };
+        let sites = sites(&simulated.iter().map(of).collect(), &hardware.iter().cloned().collect());
+        sites.into_iter().map(|site| site.because).collect()
+    }
+
+    #[test]
+    fn a_difference_is_put_down_to_the_change_that_it_shows() {
+        let (load, atomic) = (place(Operation::Load, 4), place(Operation::Atomic, 4));
+        let unrolled: &[Note] = &[Note::UnrolledLoop];
+        let more = [(load.clone(), [96, 20, 14, 8])];
+        assert_eq!(reasons(&[(load.clone(), [96, 16, 12, 6], unrolled)], &more), [Some(Note::UnrolledLoop)]);
+        assert_eq!(reasons(&[(load.clone(), [96, 16, 12, 6], &[])], &more), [None], "no lane left a loop apart");
+        assert_eq!(reasons(&[(load.clone(), [90, 16, 12, 6], unrolled)], &more), [None], "other lanes altogether");
+        assert_eq!(reasons(&[(load, [96, 20, 14, 8], unrolled)], &more), [None], "no difference");
+
+        let reduced: &[Note] = &[Note::ReducedAtomic];
+        let one = [(atomic.clone(), [8, 8, 8, 8])];
+        assert_eq!(reasons(&[(atomic.clone(), [256, 8, 8, 8], reduced)], &one), [Some(Note::ReducedAtomic)]);
+        assert_eq!(reasons(&[(atomic, [256, 8, 8, 8], &[])], &one), [None], "the simulator saw several addresses");
+    }
+
+    #[test]
+    fn a_narrowed_load_shows_at_the_widths_of_its_line() {
+        let [wide, half, word] = [16, 8, 4].map(|width| place(Operation::Load, width));
+        let simulated = [(wide.clone(), [64, 32, 32, 8], &[][..])];
+        // In the order of widths: both of the hardware's, and the one that it has not.
+        let split = [(half.clone(), [64, 32, 16, 8]), (word, [64, 32, 8, 8])];
+        assert_eq!(reasons(&simulated, &split), [Some(Note::NarrowedLoad); 3]);
+        assert_eq!(reasons(&simulated, &[(wide.clone(), [64, 24, 24, 8])]), [Some(Note::NarrowedLoad)]);
+        assert_eq!(reasons(&simulated, &[(wide.clone(), [64, 32, 32, 8])]), [None], "no difference");
+        let store = place(Operation::Store, 8);
+        assert_eq!(reasons(&simulated, &[(wide, [32, 16, 16, 4]), (store, [32, 8, 8, 4])]), [None; 2]);
+        let both = [(half.clone(), [64, 16, 16, 8], &[][..])];
+        assert_eq!(reasons(&both, &[(half, [32, 8, 8, 4])]), [None], "fewer lanes are no narrower ones");
+    }
 }

@@ -12,6 +12,7 @@ pub use claims::{claims_markdown, claims_table};
 pub use compare::{comparison_markdown, comparison_table};
 pub use predict::{prediction_markdown, prediction_table};
 pub use profile::profile_table;
+pub(crate) use table::percent;
 pub use table::table;
 pub use target::Target;
 

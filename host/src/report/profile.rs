@@ -46,6 +46,10 @@ pub fn profile_table(profile: &Profile) -> String {
         let differences: Vec<_> = record.error.iter().cloned().chain(record.differences()).collect();
         if !differences.is_empty() {
             text += &format!("\n{} on {}\n  {}\n", record.kernel, record.case, differences.join("\n  "));
+            let reasons = record.reasons();
+            if !reasons.is_empty() {
+                text += &format!("  The compiler changed:\n    {}\n", reasons.join("\n    "));
+            }
         }
     }
     let compared: usize = profile.results.iter().map(Profiled::compared).sum();

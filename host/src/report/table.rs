@@ -2,7 +2,9 @@
 
 use crate::bench::COPY;
 use crate::record::{Record, Simulated, SiteRecord, Timed, TransactionsRecord};
+use crate::sim::coalesce::SECTOR;
 use comfy_table::{CellAlignment, ContentArrangement, Table, TableComponent, presets};
+use indicatif::DecimalBytes;
 
 /// The records as a table: counts of those that were simulated, times of those that were timed.
 pub fn table(records: &[Record]) -> String {
@@ -15,7 +17,7 @@ pub fn table(records: &[Record]) -> String {
             text.push_str(&rows);
             text.push('\n');
             if first.on != "gpu" {
-                text.push_str("Sectors (32 bytes) and wavefronts: a request, on average; in brackets the ideal.\n");
+                text.push_str(SIMULATED);
             }
         }
     }
@@ -24,6 +26,7 @@ pub fn table(records: &[Record]) -> String {
             "{COPY}: the largest and the fastest; {left_out} of other sizes stand in the JSON alone.\n"
         ));
     }
+    text.push_str(&notes(records));
     let failed = records.iter().filter_map(|record| Some((record, record.error.as_ref()?)));
     for (record, error) in failed {
         let message = error.message.replace('\n', "\n  ");
@@ -46,6 +49,26 @@ fn without_most_copies(rows: Vec<&Record>) -> (Vec<&Record>, usize) {
     let rows: Vec<_> = rows.into_iter().enumerate().filter(|(i, row)| shown((*i, row))).map(|(_, row)| row).collect();
     let left_out = all - rows.len();
     (rows, left_out)
+}
+
+/// What the numbers of simulated rows are.
+const SIMULATED: &str = "\
+Sectors (32 bytes) and wavefronts of an operation: a request, on average; in brackets the ideal. Global requests, sectors
+and bytes moved: of all operations, in all. Used: bytes that lanes want, as a share of those moved.
+";
+
+/// What the compiler may make of simulated accesses: a line for each.
+fn notes(records: &[Record]) -> String {
+    let mut text = String::new();
+    for record in records {
+        let sites = record.simulated.as_ref().map_or(&[][..], |simulated| &simulated.sites);
+        for (site, note) in sites.iter().flat_map(|site| site.notes.iter().map(move |note| (site, note))) {
+            let SiteRecord { file, line, column, space, op, .. } = site;
+            text +=
+                &format!("\n{} on {}, {file}:{line}:{column}, {space} {op}:\n  {note}.\n", record.kernel, record.case);
+        }
+    }
+    text
 }
 
 /// A table with `header`, whose first two columns, and the last, are text.
@@ -94,9 +117,14 @@ fn gpu(records: &[&Record]) -> String {
 }
 
 fn simulated(records: &[&Record]) -> String {
-    let mut header = vec!["kernel", "case", "load\nsectors", "store\nsectors", "sectors\nused"];
-    header.extend(["shared load\nwavefronts", "shared store\nwavefronts"]);
     let sites = records.iter().filter_map(|record| record.simulated.as_ref()).flat_map(|simulated| &simulated.sites);
+    let atomics = |space| sites.clone().any(|site| site.space == space && site.op == "atomic");
+    let (global_atomics, shared_atomics) = (atomics("global"), atomics("shared"));
+    let mut header = vec!["kernel", "case", "load\nsectors", "store\nsectors"];
+    header.extend(global_atomics.then_some("atomic\nsectors"));
+    header.extend(["global\nrequests", "global\nsectors", "bytes\nmoved", "bytes\nused"]);
+    header.extend(["shared load\nwavefronts", "shared store\nwavefronts"]);
+    header.extend(shared_atomics.then_some("shared atomic\nwavefronts"));
     let constant = sites.clone().any(|site| site.space == "constant");
     header.extend(constant.then_some("constant load\npasses"));
     let transactions = sites.clone().any(|site| site.transactions.is_some());
@@ -111,15 +139,11 @@ fn simulated(records: &[&Record]) -> String {
         };
         let sectors = |op| per_request(of("global", op), |site| (site.sectors, site.sectors_ideal));
         let wavefronts = |space, op| per_request(of(space, op), |site| (site.wavefronts, site.wavefronts_ideal));
-        let mut row = vec![
-            record.kernel.clone(),
-            record.case.clone(),
-            sectors("load"),
-            sectors("store"),
-            used(of("global", "")),
-            wavefronts("shared", "load"),
-            wavefronts("shared", "store"),
-        ];
+        let mut row = vec![record.kernel.clone(), record.case.clone(), sectors("load"), sectors("store")];
+        row.extend(global_atomics.then(|| sectors("atomic")));
+        row.extend(totals(of("global", "")));
+        row.extend(["load", "store"].map(|op| wavefronts("shared", op)));
+        row.extend(shared_atomics.then(|| wavefronts("shared", "atomic")));
         row.extend(constant.then(|| wavefronts("constant", "load")));
         if transactions {
             let mean = |op, part: fn(&TransactionsRecord) -> u64| {
@@ -154,14 +178,25 @@ fn per_request<'a>(
     format!("{:.2} ({:.2})", actual as f64 / requests as f64, ideal as f64 / requests as f64)
 }
 
-/// The sectors that the same bytes would need side by side, as a share of those touched.
-fn used<'a>(sites: impl Iterator<Item = &'a SiteRecord>) -> String {
-    let (mut ideal, mut actual) = (0, 0);
+/// Requests, sectors, the bytes that these move, and the share of them that is used.
+fn totals<'a>(sites: impl Iterator<Item = &'a SiteRecord>) -> [String; 4] {
+    let (mut requests, mut sectors, mut used) = (0, 0, 0);
     for site in sites {
-        ideal += site.sectors_ideal.unwrap_or_default();
-        actual += site.sectors.unwrap_or_default();
+        requests += site.requests;
+        sectors += site.sectors.unwrap_or_default();
+        used += site.used.unwrap_or_default();
     }
-    if actual == 0 { "-".to_owned() } else { format!("{:.1} %", 100.0 * ideal as f64 / actual as f64) }
+    if requests == 0 {
+        return std::array::from_fn(|_| "-".to_owned());
+    }
+    let moved = SECTOR * sectors;
+    [requests.to_string(), sectors.to_string(), DecimalBytes(moved).to_string(), percent(used, moved)]
+}
+
+/// A share in percent, short of 100 unless it is all.
+pub(crate) fn percent(part: u64, whole: u64) -> String {
+    let percent = 100.0 * part as f64 / whole as f64;
+    if part < whole && percent > 99.9 { "over 99.9 %".to_owned() } else { format!("{percent:.1} %") }
 }
 
 fn verdict(record: &Record) -> String {
@@ -184,6 +219,7 @@ fn verdict(record: &Record) -> String {
 mod tests {
     use super::*;
     use crate::record::{BlocksRecord, ErrorRecord, Occupancy};
+    use crate::sim::Note;
 
     fn record(kernel: &str) -> Record {
         Record {
@@ -214,10 +250,12 @@ mod tests {
             lanes: 4096,
             sectors: Some(sectors),
             sectors_ideal: Some(512),
+            used: Some(16_384),
             lines: Some(128),
             wavefronts: None,
             wavefronts_ideal: None,
             transactions: None,
+            notes: Vec::new(),
         }
     }
 
@@ -251,9 +289,15 @@ mod tests {
     #[test]
     fn both_machines_have_their_columns_and_errors_stand_below() {
         let blocks = BlocksRecord { total: 16, simulated: 16, which: "all".into() };
+        let added = SiteRecord {
+            notes: vec![Note::ReducedAtomic],
+            used: Some(512),
+            sectors_ideal: Some(128),
+            ..site("atomic", 128)
+        };
         let mut counted = record("copy_coalesced");
         counted.simulated =
-            Some(Simulated { blocks, counts_stated: true, sites: vec![site("load", 1024), site("store", 512)] });
+            Some(Simulated { blocks, counts_stated: true, sites: vec![site("load", 1024), site("store", 512), added] });
         let mut timed = record("copy_vec4");
         timed.on = "gpu".into();
         let samples =
@@ -264,16 +308,20 @@ mod tests {
         failed.verified = false;
         failed.error = Some(ErrorRecord { kind: "verification".into(), message: "1 of 2\nelements".into() });
         insta::assert_snapshot!(table(&[counted, timed, failed]), @r"
-         kernel           case          load         store   sectors   shared load   shared store   verified
-                                     sectors       sectors      used    wavefronts     wavefronts
-        ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
-         copy_coalesced   4096   8.00 (4.00)   4.00 (4.00)    66.7 %             -              -   yes
-         copy_vec2        4096             -             -         -             -              -   no: verification
-        Sectors (32 bytes) and wavefronts: a request, on average; in brackets the ideal.
+         kernel           case          load         store        atomic     global    global      bytes    bytes   shared load   shared store   verified
+                                     sectors       sectors       sectors   requests   sectors      moved     used    wavefronts     wavefronts
+        ──────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
+         copy_coalesced   4096   8.00 (4.00)   4.00 (4.00)   1.00 (1.00)        384      1664   53.25 kB   62.5 %             -              -   yes
+         copy_vec2        4096             -             -             -          -         -          -        -             -              -   no: verification
+        Sectors (32 bytes) and wavefronts of an operation: a request, on average; in brackets the ideal. Global requests, sectors
+        and bytes moved: of all operations, in all. Used: bytes that lanes want, as a share of those moved.
          kernel      case   median      min   spread           GB/s       of     of   occupancy      cycles   verified
                                 ms       ms            read+written     copy   peak               a request
         ───────────────────────────────────────────────────────────────────────────────────────────────────────────────
          copy_vec4   4096   0.5000   0.2500   25.0 %           2000   50.0 %      -        50 %        1.25   yes
+
+        copy_coalesced on 4096, copy.rs:1:1, global atomic:
+          all lanes of a request add integers to one address: where the compiler knows it, one lane adds their sum.
 
         copy_vec2 on 4096 (simulator): verification
           1 of 2

@@ -10,33 +10,33 @@ pub const SECTOR: u64 = 32;
 /// Bytes of a line, the unit that a cache's tag stands for.
 pub const LINE: u64 = 128;
 
-/// Distinct sectors and distinct lines of one request: `addresses` in bytes, of the active lanes alone. No access
+/// Distinct sectors, lines and addresses of one request: `addresses` in bytes, of the active lanes alone. No access
 /// straddles a sector, since each is aligned to its width.
-pub fn sectors_and_lines(addresses: &[u64]) -> (u64, u64) {
+pub fn touched(addresses: &[u64]) -> (u64, u64, u64) {
     if let Some(step) = even_step(addresses) {
         return evenly_spaced(addresses[0], step, addresses.len() as u64);
     }
     let rising = addresses.is_sorted();
     if rising || addresses.is_sorted_by(|a, b| a >= b) {
-        return (runs(addresses, SECTOR), runs(addresses, LINE));
+        return (runs(addresses, SECTOR), runs(addresses, LINE), runs(addresses, 1));
     }
     let mut sorted = [0; 32];
     let sorted = &mut sorted[..addresses.len()];
     sorted.copy_from_slice(addresses);
     sorted.sort_unstable();
-    (runs(sorted, SECTOR), runs(sorted, LINE))
+    (runs(sorted, SECTOR), runs(sorted, LINE), runs(sorted, 1))
 }
 
 /// The same of so many lanes, each `step` bytes behind the one before it.
 #[inline]
-pub(super) fn evenly_spaced(first: u64, step: i64, lanes: u64) -> (u64, u64) {
+pub(super) fn evenly_spaced(first: u64, step: i64, lanes: u64) -> (u64, u64, u64) {
     let last = first.wrapping_add((step * (lanes as i64 - 1)).cast_unsigned());
     // No unit between the first and the last is left out, unless each lane steps over a whole one.
     let units = |unit| match step.unsigned_abs() < unit {
         true => (first / unit).abs_diff(last / unit) + 1,
         false => lanes,
     };
-    (units(SECTOR), units(LINE))
+    (units(SECTOR), units(LINE), if step == 0 { 1 } else { lanes })
 }
 
 /// The sectors that as many bytes would touch side by side; never more than the request touched.
@@ -57,7 +57,7 @@ mod tests {
 
     fn counts(width: u64, address: impl Fn(u64) -> Option<u64>) -> (u64, u64, u64) {
         let addresses: Vec<u64> = (0..32).filter_map(address).collect();
-        let (sectors, lines) = sectors_and_lines(&addresses);
+        let (sectors, lines, _) = touched(&addresses);
         (sectors, ideal_sectors(sectors, addresses.len() as u64, width), lines)
     }
 
@@ -84,8 +84,8 @@ mod tests {
                 for lanes in 1..=32 {
                     let addresses: Vec<u64> = (0..lanes).map(|lane| (first + lane * step) as u64).collect();
                     let distinct = |unit| addresses.iter().map(|a| a / unit).collect::<BTreeSet<_>>().len() as u64;
-                    let expected = (distinct(SECTOR), distinct(LINE));
-                    assert_eq!(sectors_and_lines(&addresses), expected, "{lanes} lanes from {first}, {step} apart");
+                    let expected = (distinct(SECTOR), distinct(LINE), distinct(1));
+                    assert_eq!(touched(&addresses), expected, "{lanes} lanes from {first}, {step} apart");
                 }
             }
         }
@@ -95,5 +95,12 @@ mod tests {
     fn the_order_of_the_lanes_does_not_matter() {
         let permuted = |lane: u64| Some(4 * ((lane * 13 + 5) % 32));
         assert_eq!(counts(4, permuted), (4, 4, 1));
+    }
+
+    #[test]
+    fn an_address_that_several_lanes_want_counts_once() {
+        assert_eq!(touched(&[64; 32]), (1, 1, 1));
+        assert_eq!(touched(&[0, 4, 0, 4, 0, 4]), (1, 1, 2), "not sorted");
+        assert_eq!(touched(&[0, 0, 4, 256]), (2, 2, 3), "sorted");
     }
 }

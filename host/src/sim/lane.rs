@@ -8,6 +8,7 @@ use super::banks;
 use super::block::Thread;
 use super::finding::{Finding, Kind, Position, triple};
 use super::memory::{self, Element, Memory, offset_of};
+use super::note::Seen;
 use super::overflow::{self, Overflow};
 use super::requests::{Phase, Request, Requests, Twice};
 use super::sample::Sampler;
@@ -92,6 +93,8 @@ pub(super) enum Region {
 #[derive(Clone, Copy, Default)]
 pub(super) struct Cost {
     pub(super) counts: Counts,
+    /// Distinct bytes of global memory that the lanes of each request want.
+    pub(super) used: u64,
     pub(super) transactions: Transactions,
 }
 
@@ -111,6 +114,7 @@ struct Recent {
     /// Which of the costs it belongs to.
     cost: usize,
     counts: Counts,
+    used: u64,
     more: u64,
 }
 
@@ -137,7 +141,9 @@ impl Recent {
     /// Adds what is still to be added.
     fn settle(self, costs: &mut [(Site, Region, Cost)]) {
         if self.more > 0 {
-            costs[self.cost].2.counts += self.counts * self.more;
+            let cost = &mut costs[self.cost].2;
+            cost.counts += self.counts * self.more;
+            cost.used += self.used * self.more;
         }
     }
 }
@@ -171,6 +177,7 @@ impl Costs {
         site: Site,
         region: Region,
         counts: Counts,
+        used: u64,
     ) -> &mut Cost {
         if self.recent.len() <= list {
             self.recent.resize(list + 1, Vec::new());
@@ -181,13 +188,14 @@ impl Costs {
         };
         let cost = self.recent[list].get(place).filter(known).map(|recent| recent.cost);
         let cost = cost.unwrap_or_else(|| self.of(site, region));
-        let recent = Recent { shape, cost, counts, more: 0 };
+        let recent = Recent { shape, cost, counts, used, more: 0 };
         match self.recent[list].get_mut(place) {
             Some(place) => std::mem::replace(place, recent).settle(&mut self.costs),
             None => self.recent[list].resize(place + 1, recent),
         }
         let cost = &mut self.costs[cost].2;
         cost.counts += counts;
+        cost.used += used;
         cost
     }
 
@@ -231,6 +239,10 @@ pub(super) struct Context {
     sanitizer: Sanitizer,
     barriers: u64,
     pub(super) costs: Costs,
+    /// What else was seen of each site's requests.
+    pub(super) seen: FxHashMap<Site, Seen>,
+    /// The calls that the running lane had made when it began or went on.
+    began: u64,
     /// Whether requests are counted and nothing else is made of them.
     plain: bool,
     /// Looks at requests one by one, if asked to.
@@ -283,6 +295,8 @@ impl Context {
             sanitizer: Sanitizer::new(job.look, threads),
             barriers: 0,
             costs: Costs::default(),
+            seen: FxHashMap::default(),
+            began: 0,
             plain: job.arch.is_none() && job.sampling.is_none() && job.observer.is_none(),
             sampler: job.sampling.map(|sampling| Sampler::new(sampling, job.blocks.count())),
             trace: job.observer.as_ref().map(|observed| Trace::new(observed.observer.lines_a_warp())),
@@ -379,6 +393,7 @@ impl Context {
         self.pulse.lane.thread.store((start + number) as u64, Relaxed);
         running.begin(number);
         (running.path, running.call) = (lane.path, lane.call);
+        self.began = lane.calls;
         self.requests.begin(running);
         Some(lane)
     }
@@ -403,10 +418,16 @@ impl Context {
         self.lanes[self.current()].calls + host::STEPS - self.running.left + self.requests.accesses(&self.running)
     }
 
+    /// Steps of loops that the running lane has taken since it began or went on, and calls that are no accesses.
+    fn steps(&self) -> u64 {
+        self.lanes[self.current()].calls - self.began + host::STEPS - self.running.left
+    }
+
     /// The running lane has ended: goes on as the next one of its warp, if that has not begun; the error is the reason to
     /// stop it.
     fn end_lane(&mut self) -> Result<bool, Stop> {
-        self.requests.close(&mut self.running).map_err(twice)?;
+        let steps = self.steps();
+        self.requests.close(&mut self.running, steps).map_err(twice)?;
         let next = self.running.number + 1;
         let goes_on = next < self.running.limit;
         if goes_on {
@@ -483,7 +504,9 @@ impl Context {
 
     /// Counts the requests of a warp whose lanes have come together.
     pub(super) fn count(&mut self) {
-        for place in 0..self.requests.made(&mut self.running) {
+        let made = self.requests.made(&mut self.running);
+        self.requests.left_apart(u32::MAX, |site| self.seen.entry(site).or_default().left_apart = true);
+        for place in 0..made {
             if self.job.exhausted.load(Relaxed) {
                 break;
             }
@@ -536,7 +559,9 @@ impl Context {
     /// Counts those requests that a lane in `lanes` takes part in: all of them have come to the same place in a loop, and
     /// what one of them has passed none will come by again.
     pub(super) fn count_passed(&mut self, lanes: u32) {
-        for place in 0..self.requests.made(&mut self.running) {
+        let made = self.requests.made(&mut self.running);
+        self.requests.left_apart(lanes, |site| self.seen.entry(site).or_default().left_apart = true);
+        for place in 0..made {
             if self.requests.lanes(place) & lanes != 0 {
                 self.count_request(place);
             }
@@ -577,12 +602,20 @@ impl Context {
         let Self { shared, costs, job, .. } = self;
         let (width, lanes) = (site.width(), u64::from(mask.count_ones()));
         let mut counts = Counts { requests: 1, lanes, ..Counts::default() };
+        let mut used = 0;
         let region = match site.space() {
             Space::Global => {
-                (counts.sectors, counts.lines) = match step {
+                let addresses;
+                (counts.sectors, counts.lines, addresses) = match step {
                     Some(step) => coalesce::evenly_spaced(request.first(), step, lanes),
-                    None => coalesce::sectors_and_lines(request.active(&mut [0; 32])),
+                    None => coalesce::touched(request.active(&mut [0; 32])),
                 };
+                // Accesses of one width, aligned to it, are the same bytes or have none in common.
+                used = addresses * width;
+                if lanes > 1 && matches!(site.access().op(), Op::AtomicAdd(Number::U32 | Number::U64)) {
+                    let seen = self.seen.entry(site).or_default();
+                    *(if addresses == 1 { &mut seen.one_address } else { &mut seen.several_addresses }) = true;
+                }
                 counts.sectors_ideal = coalesce::ideal_sectors(counts.sectors, lanes, width);
                 Region::Buffer(Memory::number(request.first()))
             }
@@ -599,7 +632,7 @@ impl Context {
                 Region::Shared(shared.name(request.first()).0)
             }
         };
-        let cost = costs.add(self.requests.place(place), shape, site, region, counts);
+        let cost = costs.add(self.requests.place(place), shape, site, region, counts, used);
         if let (Space::Global, Some(arch)) = (site.space(), job.arch) {
             cost.transactions += arch.transactions(&request.addresses(), mask, width, site.is_past_l1());
         }
@@ -991,8 +1024,13 @@ impl Simulator {
                 },
                 _ => block.rested = true,
             }
-            let closed = if alone { block.close_alone() } else { block.requests.close(&mut block.running) };
-            closed.map_err(twice)?;
+            let steps = block.steps();
+            if alone {
+                block.close_alone().map_err(twice)?;
+                block.requests.step(block.running.number, steps);
+            } else {
+                block.requests.close(&mut block.running, steps).map_err(twice)?;
+            }
             block.requests.rest(&block.running);
             let (calls, path, call) = (block.calls(), block.running.path, block.running.call);
             let lane = block.leave(state);

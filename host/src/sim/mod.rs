@@ -4,7 +4,8 @@
 //! the machine that a thread's calls go to, `requests` puts the accesses of a warp together, [`coalesce`], [`banks`] and
 //! [`arch`] say what a request costs, `memory` and `shared` hold the data, `pages` makes it ready as it is touched, `spare`
 //! gets what holds it from the system and keeps it for the next simulation, `limits` says how much the system gives, and
-//! `sanitizer` remembers who touched it; `pattern` and `sample` say how addresses move from lane to lane, and [`trace`] hands on what blocks ask for, where that is asked for.
+//! `sanitizer` remembers who touched it; `pattern` and `sample` say how addresses move from lane to lane,
+//! `note` what the compiler may make of accesses, and [`trace`] hands on what blocks ask for, where that is asked for.
 //! Blocks run in parallel; counts are sums, and what depends on the order of blocks (atomic additions, traces) waits for its
 //! turn, so the results are the same on any number of threads.
 
@@ -16,6 +17,7 @@ mod finding;
 mod lane;
 mod limits;
 mod memory;
+mod note;
 mod overflow;
 mod pages;
 mod pattern;
@@ -29,6 +31,7 @@ pub mod trace;
 
 pub use arch::{Arch, Transactions};
 pub use finding::{Finding, Kind, Position};
+pub use note::Note;
 pub use pattern::Pattern;
 pub use sample::{Sample, Sampled, Sampling, Tally};
 
@@ -39,6 +42,8 @@ use gpu::device::host::{self, Kernel, Space, Watched};
 use gpu::suite::{Counts, Operation, Plan};
 use lane::{Cost, Region};
 use memory::Memory;
+use note::Seen;
+use rustc_hash::FxHashMap;
 use sample::Sampler;
 use sanitizer::{Look, Shadow};
 use stack::Room;
@@ -144,7 +149,7 @@ impl Limits {
 }
 
 /// What a source position asked of the memory system.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Site {
     /// Where it stands.
     pub position: Position,
@@ -156,8 +161,12 @@ pub struct Site {
     pub width: u64,
     /// How often, and at what cost.
     pub counts: Counts,
+    /// Distinct bytes of global memory that the lanes of each request want, summed over the requests.
+    pub used: u64,
     /// Transactions to global memory on the generation of GPUs that was asked for.
     pub transactions: Transactions,
+    /// What the compiler may make of it.
+    pub notes: Vec<Note>,
 }
 
 /// What came of a simulation.
@@ -577,6 +586,7 @@ fn start(job: &Arc<Job>) -> Result<(mpsc::Receiver<Option<Part>>, usize), Simula
 /// What one worker counted, and what it found in which turn.
 struct Part {
     counts: Vec<(host::Site, Region, Cost)>,
+    seen: FxHashMap<host::Site, Seen>,
     sampler: Option<Sampler>,
     findings: Option<(u64, Vec<Finding>)>,
     claims: u64,
@@ -608,8 +618,9 @@ fn work(job: &Arc<Job>, worker: usize) -> Part {
     let findings = runner.context().finish(findings);
     let counts = runner.context().costs.take();
     let sampler = runner.context().sampler.take();
+    let seen = std::mem::take(&mut runner.context().seen);
     let claims = runner.context().claims();
-    Part { counts, sampler, findings, claims }
+    Part { counts, seen, sampler, findings, claims }
 }
 
 fn gather(job: Arc<Job>, parts: Vec<Part>, shared_bytes: u64) -> Outcome {
@@ -626,7 +637,9 @@ fn gather(job: Arc<Job>, parts: Vec<Part>, shared_bytes: u64) -> Outcome {
             Region::Shared(array) => array.to_owned(),
         };
         let mut samplers = Vec::new();
+        let mut seen = BTreeMap::<_, Seen>::new();
         for part in parts {
+            part.seen.into_iter().for_each(|(site, of_part)| *seen.entry(key(site)).or_default() |= of_part);
             samplers.extend(part.sampler);
             for (site, region, cost) in part.counts {
                 let (position, space, operation, width) = key(site);
@@ -636,15 +649,21 @@ fn gather(job: Arc<Job>, parts: Vec<Part>, shared_bytes: u64) -> Outcome {
                     operation,
                     width,
                     counts: Counts::default(),
+                    used: 0,
                     transactions: Transactions::default(),
+                    notes: Vec::new(),
                 });
                 site.counts += cost.counts;
+                site.used += cost.used;
                 site.transactions += cost.transactions;
                 let key = (name(region), operation, width);
                 *regions.entry(key.clone()).or_default() += cost.counts;
                 *transactions.entry(key).or_default() += cost.transactions;
             }
         }
+        seen.into_iter().for_each(|(key, seen)| {
+            sites.entry(key).and_modify(|site| site.notes = seen.notes());
+        });
         sampled = sample::gather(samplers.into_iter(), key, name);
     }
     let blocks = job.blocks;

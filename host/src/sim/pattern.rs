@@ -19,7 +19,20 @@ pub enum Pattern {
         /// Bytes from the start of a row to the start of the next.
         row_step: i64,
     },
-    /// Each bit of the lane's number flips the same bits of the address: an exclusive or, as in a swizzle.
+    /// The lanes fall into rows as above, and these into groups of rows, evenly spaced too.
+    Groups {
+        /// Lanes a row.
+        lanes: u32,
+        /// Bytes from lane to lane within a row.
+        step: i64,
+        /// Rows a group.
+        rows: u32,
+        /// Bytes from the start of a row to the start of the next within a group.
+        row_step: i64,
+        /// Bytes from the start of a group to the start of the next.
+        group_step: i64,
+    },
+    /// Each bit of the lane's number flips the same bits of the address, and this is no sum: an exclusive or, as in a swizzle.
     Xor,
     /// None of these.
     Irregular,
@@ -58,12 +71,38 @@ impl Pattern {
         if n > 3 && active.iter().enumerate().all(in_rows) {
             return Self::Rows { lanes: row as u32, step, row_step };
         }
-        let flipped = |lane: usize| {
-            let bits = (0..5).filter(|bit| lane >> bit & 1 == 1);
-            bits.fold(first, |address, bit| address ^ first ^ active[1 << bit])
+        if n == 32 && is_exclusive_or(active) {
+            return Self::Xor;
+        }
+        let start = |row_number: usize| first + row_number as i64 * row_step;
+        let starts = || active.iter().step_by(row).enumerate();
+        let rows = starts().find(|(number, address)| **address != start(*number)).map_or(0, |(number, _)| number);
+        let group = row * rows;
+        if group == 0 || n <= group + 2 {
+            return Self::Irregular;
+        }
+        let group_step = active[group] - first;
+        let in_groups = |(i, address): (usize, &i64)| {
+            *address == active[i % row] + (i % group / row) as i64 * row_step + (i / group) as i64 * group_step
         };
-        if n == 32 && (0..32).all(|lane| active[lane] == flipped(lane)) { Self::Xor } else { Self::Irregular }
+        if active.iter().enumerate().all(in_groups) {
+            return Self::Groups { lanes: row as u32, step, rows: rows as u32, row_step, group_step };
+        }
+        Self::Irregular
     }
+}
+
+/// Whether each bit of the lane's number flips the same bits of the address. Where each only adds bits of its own, or takes them
+/// away, it is a sum.
+fn is_exclusive_or(active: &[i64]) -> bool {
+    let first = active[0];
+    let flips = [1, 2, 4, 8, 16].map(|lane| first ^ active[lane]);
+    let flipped = |lane: usize| (0..5).filter(|bit| lane >> bit & 1 == 1).fold(first, |at, bit| at ^ flips[bit]);
+    let steps = [1, 2, 4, 8, 16].map(|lane| active[lane] - first);
+    let one_way = steps.iter().all(|step| *step >= 0) || steps.iter().all(|step| *step <= 0);
+    let all = steps.iter().fold(0, |all, step| all | step.unsigned_abs());
+    let apart = steps.iter().map(|step| step.unsigned_abs().count_ones()).sum::<u32>() == all.count_ones();
+    !(one_way && apart) && (0..32).all(|lane| active[lane] == flipped(lane))
 }
 
 #[cfg(test)]
@@ -86,9 +125,41 @@ mod tests {
             of(u32::MAX, |lane| lane / 16 * 1024 + lane % 16 * 4),
             Pattern::Rows { lanes: 16, step: 4, row_step: 1024 }
         );
-        assert_eq!(of(u32::MAX, |lane| 128 * lane + 4 * (lane ^ 5)), Pattern::Xor);
+        for constant in [2, 5] {
+            assert_eq!(of(u32::MAX, |lane| 128 * lane + 4 * (lane ^ constant)), Pattern::Xor, "{constant}");
+        }
+        assert_eq!(
+            of(u32::MAX, |lane| lane / 8 * 128 + 16 * ((lane % 8) ^ (lane / 8))),
+            Pattern::Xor,
+            "chunks of 16 bytes"
+        );
         assert_eq!(of(u32::MAX, |lane| lane * lane * 4), Pattern::Irregular);
         assert_eq!(of(1 << 7, |lane| 4 * lane), Pattern::Single);
+    }
+
+    /// Sums of digits of the lane's number are no exclusive or, wherever they begin.
+    #[test]
+    fn rows_in_groups_are_told_from_a_swizzle() {
+        let groups =
+            |lanes, step, rows, row_step, group_step| Pattern::Groups { lanes, step, rows, row_step, group_step };
+        for first in [0, 28, 4096] {
+            assert_eq!(of(u32::MAX, |lane| first + lane / 2 % 4 * 4), groups(2, 0, 4, 4, 0), "from {first}");
+            assert_eq!(of(u32::MAX, |lane| first + 12 - lane / 2 % 4 * 4), groups(2, 0, 4, -4, 0), "from {first}");
+            assert_eq!(
+                of(u32::MAX, |lane| first + lane % 4 * 4 + lane / 4 % 4 * 64 + lane / 16 * 4096),
+                groups(4, 4, 4, 64, 4096),
+                "from {first}"
+            );
+        }
+        assert_eq!(of(0xFFF, |lane| lane / 2 % 2 * 8 + lane / 4 * 96), groups(2, 0, 2, 8, 96));
+        assert_eq!(
+            of(0x3F, |lane| [0, 4, 64, 68, 96, 100][lane as usize % 6]),
+            Pattern::Irregular,
+            "one group and a row"
+        );
+        // Four digits are too many.
+        let digits = |lane: u64| lane % 2 * 4 + lane / 2 % 2 * 64 + lane / 4 % 2 * 8 + lane / 8 * 4096;
+        assert_eq!(of(u32::MAX, digits), Pattern::Irregular);
     }
 
     #[test]

@@ -128,8 +128,13 @@ pub(super) struct Requests {
     /// Where a stretch ends that some lanes went from the first access on, which is not entered in the masks yet: which lanes,
     /// is known where they run.
     stretch: usize,
+    /// How many steps of loops the lanes of that stretch took on it: those that went it last, and so the others, for all that
+    /// their accesses tell.
+    stretch_steps: u64,
     /// Where the next accesses of the lanes that rest are expected.
     resting: [usize; 32],
+    /// How many steps of loops each lane has taken since all were together.
+    steps: [u64; 32],
 }
 
 /// Where the lanes of a warp were last together, in the source.
@@ -149,7 +154,9 @@ impl Requests {
             origin: 0,
             jumped: false,
             stretch: 0,
+            stretch_steps: 0,
             resting: [0; 32],
+            steps: [0; 32],
         }
     }
 
@@ -211,15 +218,18 @@ impl Requests {
         self.next(lane).wrapping_sub(self.origin) as u64
     }
 
-    /// Closes the stretch of the running lane. Lanes that went the same one are put together.
+    /// Closes the stretch of the running lane, on which it took so many `steps` of loops. Lanes that went the same one are put
+    /// together.
     #[inline(always)]
-    pub(super) fn close(&mut self, lane: &mut Lane) -> Result<(), Twice> {
+    pub(super) fn close(&mut self, lane: &mut Lane, steps: u64) -> Result<(), Twice> {
         if !ptr::eq(lane.next, lane.end) {
             if self.jumped {
+                self.step(lane.number, steps);
                 return self.close_alone(lane).map(|_| ());
             }
             self.enter(lane);
             self.stretch = self.next(lane);
+            self.stretch_steps = steps;
             lane.end = lane.next;
         }
         lane.ended |= 1 << lane.number;
@@ -240,12 +250,45 @@ impl Requests {
         Ok(stretch)
     }
 
+    /// A lane has taken so many more steps of loops.
+    pub(super) fn step(&mut self, lane: usize, steps: u64) {
+        self.steps[lane] += steps;
+    }
+
+    /// Tells `found` the sites at which lanes that took fewer steps of loops are missing from requests of others, among the
+    /// requests that a lane in `lanes` takes part in.
+    pub(super) fn left_apart(&self, lanes: u32, mut found: impl FnMut(Site)) {
+        if self.steps.iter().any(|steps| *steps != self.steps[0]) {
+            self.look_who_left(lanes, &mut found);
+        }
+    }
+
+    #[cold]
+    fn look_who_left(&self, lanes: u32, found: &mut dyn FnMut(Site)) {
+        let in_loops = || {
+            let made = self.list.requests[..self.made].iter();
+            made.filter(|request| request.path != 0 && request.mask & lanes != 0)
+        };
+        let mut of_site = FxHashMap::<Site, u32>::default();
+        in_loops().for_each(|request| *of_site.entry(request.site).or_default() |= request.mask);
+        for request in in_loops() {
+            let steps = |mask: u32| (0..32).filter(move |lane| mask >> lane & 1 == 1).map(|lane| self.steps[lane]);
+            let missing = of_site[&request.site] & !request.mask;
+            if steps(missing).min() < steps(request.mask).max() && missing != 0 {
+                found(request.site);
+            }
+        }
+    }
+
     /// Enters the stretch that was put aside in the masks.
     #[inline(never)]
     fn enter(&mut self, lane: &mut Lane) {
         self.made = self.made.max(self.stretch);
         lane.end = ptr::null();
         let lanes = std::mem::take(&mut lane.ended);
+        for (lane, steps) in self.steps.iter_mut().enumerate() {
+            *steps += u64::from(lanes >> lane & 1) * self.stretch_steps;
+        }
         self.list.requests[..std::mem::take(&mut self.stretch)].iter_mut().for_each(|request| request.mask |= lanes);
     }
 
@@ -345,6 +388,7 @@ impl Requests {
             .iter_mut()
             .for_each(|request| (request.mask, request.seen, request.apart) = (0, 0, false));
         self.resting = [0; 32];
+        self.steps = [0; 32];
     }
 
     /// Forgets the requests that a lane in `lanes` takes part in, and what was expected.
@@ -444,7 +488,10 @@ mod tests {
                         }
                         // One that goes by itself is found out when its stretch is closed.
                         Ok(true) => {
-                            assert!(requests.close(&mut lane).is_err_and(|Twice(known)| known == site), "warp {warp}");
+                            assert!(
+                                requests.close(&mut lane, 0).is_err_and(|Twice(known)| known == site),
+                                "warp {warp}"
+                            );
                             (stopped, twice) = (true, twice + 1);
                         }
                         Ok(false) => panic!("warp {warp}: lane {number} was let by twice"),
@@ -460,7 +507,7 @@ mod tests {
                 if ptr::eq(lane.next, lane.end) {
                     lane.ended |= 1 << number;
                 } else {
-                    assert!(requests.close(&mut lane).is_ok(), "warp {warp}");
+                    assert!(requests.close(&mut lane, 0).is_ok(), "warp {warp}");
                 }
             }
             if stopped {
