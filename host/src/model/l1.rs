@@ -279,7 +279,11 @@ mod tests {
         for bit in 0..33 {
             let parities = BITS.iter().enumerate().map(|(i, mask)| usize::from(*mask as u64 >> bit & 1 == 1) << i);
             assert_eq!(set(1 << bit) ^ set(0), parities.sum::<usize>(), "bit {bit}");
-            assert_eq!(set(0x5A5A_5A5A ^ 1 << bit) ^ set(0x5A5A_5A5A), set(1 << bit) ^ set(0), "bit {bit} beside others");
+            assert_eq!(
+                set(0x5A5A_5A5A ^ 1 << bit) ^ set(0x5A5A_5A5A),
+                set(1 << bit) ^ set(0),
+                "bit {bit} beside others"
+            );
         }
     }
 
