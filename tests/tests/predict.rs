@@ -571,15 +571,17 @@ fn every_family_of_the_committed_predictions_is_trusted() {
         families.dedup();
         assert_eq!(families, MEASURED_FAMILIES, "{gpu}");
     }
-    let h200 = chip("h200");
+    // With an L2 that is flushed at once, which nobody measured.
+    let chip = Chip { l2_bytes: 1 << 20, ..chip("h200") };
     let kernels = Some(cases::kernels("_").expect("kernels"));
-    let mut runs = Selection { kernels, ..Selection::default() }.runs(Sizes::Small, h200.sm_count).expect("runs");
+    let mut runs = Selection { kernels, ..Selection::default() }.runs(Sizes::Small, chip.sm_count).expect("runs");
     runs.dedup_by_key(|run| run.kernel.name);
+    runs.retain(|run| MEASURED_FAMILIES.contains(&run.family.name));
     assert!(runs.len() > 100, "{} kernels", runs.len());
-    for run in runs.iter().filter(|run| MEASURED_FAMILIES.contains(&run.family.name)) {
-        let prediction = model::predict(run, &h200, Effort { lines: 1, ..Effort::default() });
+    for run in runs {
+        let prediction = model::predict(&run, &chip, Effort { lines: 1, ..Effort::default() });
         let trust = prediction.unwrap_or_else(|error| panic!("{}: {error}", run.kernel.name)).trust;
-        assert_eq!((trust.confidence, &trust.because[..]), (Some(Confidence::High), &[][..]), "{}", run.kernel.name);
+        assert_eq!(trust.because, ["no prediction for NVIDIA H200 was held to a measurement"], "{}", run.kernel.name);
     }
 }
 
