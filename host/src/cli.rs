@@ -153,6 +153,13 @@ pub fn command() -> Command {
                     .help("What `bench --json` or `profile --json` wrote on such a chip: predict what it measured"),
             )
             .arg(
+                Arg::new("replay")
+                    .long("replay")
+                    .value_name("LINES")
+                    .help("Replay so many lines and requests of a launch at most, which take about a microsecond each")
+                    .value_parser(clap::value_parser!(u64).range(1 << 16..)),
+            )
+            .arg(
                 Arg::new("markdown")
                     .long("markdown")
                     .value_name("FILE")
@@ -794,7 +801,8 @@ fn predict(matches: &ArgMatches) -> Result<bool> {
     let exports = Exports::open(matches)?;
     let threads = matches.get_one::<u32>("threads").map_or(Effort::default().threads, |threads| *threads as usize);
     let workers = threads.min(runs.len()).max(1);
-    let effort = Effort { threads: threads / workers, ..Effort::default() };
+    let most = matches.get_one::<u64>("replay").copied().unwrap_or(u64::MAX);
+    let effort = Effort { most, threads: threads / workers, ..Effort::default() };
     let progress = Progress::new(runs.len() as u64);
     let rows = Mutex::new(vec![None; runs.len()]);
     parallel::map(runs.iter().enumerate(), workers, |(place, run)| {

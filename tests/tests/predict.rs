@@ -3,9 +3,12 @@
 use assert_cmd::Command;
 use assert_cmd::assert::Assert;
 use busload::cases::{self, Run, Selection, Sizes};
-use busload::model::{self, Chip, Effort, Limit, Prediction, Row, Score};
-use busload_tests::{files, root};
-use gpu::suite::Value;
+use busload::model::{
+    self, Chip, Confidence, Effort, Limit, MEASURED_FAMILIES, Measured, Prediction, Row, Score, Trust,
+};
+use busload_tests::{case, files, launch, root};
+use gpu::device::prelude::*;
+use gpu::suite::{Buffer, Family, Kernel, Plan, PlanError, Value, noise};
 use predicates::prelude::*;
 use serde_json::Value as Json;
 use std::path::Path;
@@ -295,11 +298,35 @@ fn predictions_are_the_same_bytes_on_every_run_and_any_number_of_threads() {
 fn a_part_that_is_replayed_goes_on_alike_on_any_number_of_threads() {
     let h200 = chip("h200");
     let run = run(&h200, "strided_read", &[elements(1 << 22), ("stride", Value::Count(2))]);
-    let with = |threads| model::predict(&run, &h200, Effort { lines: 1 << 16, threads }).expect("a prediction");
+    let with = |threads| {
+        model::predict(&run, &h200, Effort { lines: 1 << 16, threads, ..Effort::default() }).expect("a prediction")
+    };
     let once = with(1);
     assert!(once.replayed < 0.5, "{once:?}");
     assert_eq!(once, with(2));
     assert_eq!(once, with(3));
+}
+
+#[test]
+fn no_more_is_replayed_than_was_asked_for_and_that_is_said() {
+    let of = |replay: &[&str]| {
+        let asked = ["--chip", "h200", "-k", "^strided_read$", "--elements", "2097152", "--stride", "2", "--json", "-"];
+        let (_, mut rows) = read(&printed(&[&asked[..], replay].concat()));
+        let row = rows.remove(0);
+        (row.prediction.expect("a prediction"), row.trust)
+    };
+    let (whole, trust) = of(&[]);
+    assert_eq!((whole.replayed, trust.confidence, trust.because.len()), (1.0, Some(Confidence::High), 0));
+    let (part, trust) = of(&["--replay", "131072"]);
+    assert!((0.3..0.8).contains(&part.replayed), "{part:?}");
+    close(part.predicted_ms, whole.predicted_ms, 0.3);
+    assert_eq!(trust.confidence, Some(Confidence::Low));
+    assert!(
+        trust.because[0].contains("no more than 131072 of the") && trust.because[0].contains("--replay"),
+        "{trust:?}"
+    );
+    assert_eq!(of(&["--replay", "1000000"]), (whole, Trust { confidence: Some(Confidence::High), because: vec![] }));
+    refused(folder().path(), &["--replay", "10"], &["--replay", "10", "65536"]);
 }
 
 #[test]
@@ -428,4 +455,144 @@ fn the_limit_is_what_a_kernel_was_made_to_wait_for() {
         assert_eq!(prediction.limit, limit, "{kernel}: {prediction:?}");
         assert!(prediction.limit_share > 0.5 && prediction.limit_share <= 1.0, "{kernel}: {prediction:?}");
     }
+}
+
+/// A family that nobody measured.
+const OF_THE_TESTS: Family = Family { name: "of_the_tests", summary: "Kernels of the tests.", axes: &[], kernels: &[] };
+
+/// The row of a kernel of the tests, with a buffer of so many floats to read and another to write.
+fn row(chip: &Chip, kernel: Kernel, n: u64) -> Row {
+    let plan = || -> Result<Plan, PlanError> {
+        Ok(Plan::new(launch([n as u32 / 256, 1, 1], [256, 1, 1]))
+            .buffer(Buffer::input("src", n, noise)?)
+            .buffer(Buffer::output("dst", n, noise)?))
+    };
+    let run = Run { family: &OF_THE_TESTS, kernel, case: case(vec![]), plan: plan().expect("a plan").into() };
+    Measured::default().row(&run, chip, model::predict(&run, chip, Effort { threads: 2, ..Effort::default() }))
+}
+
+/// A copy that no build has.
+#[kernel]
+unsafe fn copies(src: Global<f32>, dst: GlobalMut<f32>) {
+    dst.store(thread::index_x(), src.load(thread::index_x()));
+}
+
+/// Each lane adds to an element of its own.
+#[kernel]
+unsafe fn adds_apart(src: Global<f32>, dst: GlobalMut<f32>) {
+    dst.atomic_add(thread::index_x(), src.load(thread::index_x()));
+}
+
+/// All lanes of a warp add to the same element.
+#[kernel]
+unsafe fn adds_together(src: Global<f32>, dst: GlobalMut<f32>) {
+    dst.atomic_add(thread::index_x() / 32, src.load(thread::index_x()));
+}
+
+/// A lane of each warp goes round half as often as the others.
+#[kernel]
+unsafe fn leaves_early(src: Global<f32>, dst: GlobalMut<f32>) {
+    let (i, mut sum) = (thread::index_x(), 0.0);
+    for k in steps(0..if i % 32 == 7 { 8 } else { 16 }, 1) {
+        sum += src.load((i + 32 * k) % 4096);
+    }
+    dst.store(i, sum);
+}
+
+/// All lanes go round the same loop as often.
+#[kernel]
+unsafe fn leaves_together(src: Global<f32>, dst: GlobalMut<f32>) {
+    let (i, mut sum) = (thread::index_x(), 0.0);
+    for k in steps(0..16, 1) {
+        sum += src.load((i + 32 * k) % 4096);
+    }
+    dst.store(i, sum);
+}
+
+#[test]
+fn each_prediction_says_how_far_it_is_to_be_trusted_and_why_no_further() {
+    let h200 = chip("h200");
+    for kernel in [copies::KERNEL, adds_apart::KERNEL, leaves_together::KERNEL] {
+        let row = row(&h200, kernel, 4096);
+        assert_eq!((row.trust.confidence, &row.error), (Some(Confidence::Low), &None), "{}: {row:?}", kernel.name);
+        let [reason] = &row.trust.because[..] else { panic!("{}: {row:?}", kernel.name) };
+        assert!(
+            reason.starts_with("the kernel is not in the built-in PTX: assumed are one load in flight"),
+            "{reason}"
+        );
+        assert!(row.prediction.is_some(), "{}", kernel.name);
+    }
+    let json =
+        |arguments: &[&str]| read(&printed(&[arguments, &TINY[..], &["--json", "-"]].concat())).1.remove(0).trust;
+    assert_eq!(
+        (json(&["--chip", "h200"]).confidence, json(&["--chip", "h200"]).because),
+        (Some(Confidence::High), vec![])
+    );
+    let of_an_a100 = json(&["--chip", "a100-80"]);
+    assert_eq!(of_an_a100.confidence, Some(Confidence::Low));
+    assert!(of_an_a100.because[0].contains("no prediction for NVIDIA A100-SXM4-80GB was held to"), "{of_an_a100:?}");
+    let text = printed(&[&["--chip", "a100-80"], &TINY[..]].concat());
+    assert!(text.contains("confidence") && text.contains(" low ") && text.contains(&of_an_a100.because[0]), "{text}");
+}
+
+#[test]
+fn what_is_not_modelled_says_so_with_the_place_and_gives_no_figure() {
+    let h200 = chip("h200");
+    for (kernel, reason) in [
+        (adds_together::KERNEL, "lanes of a warp add to the same address, at tests/tests/predict.rs:"),
+        (leaves_early::KERNEL, "lanes of a warp leave a loop at different times, at tests/tests/predict.rs:"),
+    ] {
+        let row = row(&h200, kernel, 4096);
+        assert_eq!((row.trust.confidence, &row.prediction), (Some(Confidence::NotModelled), &None), "{row:?}");
+        assert!(row.error.is_none() && row.trust.because[0].starts_with(reason), "{row:?}");
+        let json = serde_json::to_value(&row).expect("JSON");
+        assert_eq!(json["confidence"], "not-modelled");
+        assert!(json["because"][0].as_str().is_some_and(|text| text.starts_with(reason)), "{json}");
+        for figure in ["predicted_ms", "limit", "limit_share", "traffic", "replayed"] {
+            assert!(json.get(figure).is_none(), "{figure} in {json}");
+        }
+        let rows = [row];
+        let table = busload::report::prediction_table(&rows);
+        let line = table.lines().find(|line| line.contains(kernel.name)).expect("a row");
+        let cells: Vec<_> = line.split_whitespace().skip(1).filter(|cell| *cell != "-").collect();
+        assert_eq!(cells, ["not", "modelled"], "{table}");
+        assert!(table.contains(&format!("is not modelled: {reason}")), "{table}");
+        assert!(busload::report::prediction_markdown("it", &rows).contains(&format!("is not modelled: {reason}")));
+    }
+}
+
+/// Nothing of the suite is out of the model's depth, nor unknown to it: the committed predictions stand.
+#[test]
+fn every_family_of_the_committed_predictions_is_trusted() {
+    for gpu in ["h200", "h100"] {
+        let file = root().join(format!("results/nvidia-{gpu}/predicted.json"));
+        let (_, rows) = read(&std::fs::read_to_string(file).expect("predictions"));
+        let mut families: Vec<_> = rows.iter().map(|row| row.family.as_str()).collect();
+        families.dedup();
+        assert_eq!(families, MEASURED_FAMILIES, "{gpu}");
+    }
+    // With an L2 that is flushed at once, which nobody measured.
+    let chip = Chip { l2_bytes: 1 << 20, ..chip("h200") };
+    let kernels = Some(cases::kernels("_").expect("kernels"));
+    let mut runs = Selection { kernels, ..Selection::default() }.runs(Sizes::Small, chip.sm_count).expect("runs");
+    runs.dedup_by_key(|run| run.kernel.name);
+    runs.retain(|run| MEASURED_FAMILIES.contains(&run.family.name));
+    assert!(runs.len() > 100, "{} kernels", runs.len());
+    for run in runs {
+        let prediction = model::predict(&run, &chip, Effort { lines: 1, ..Effort::default() });
+        let trust = prediction.unwrap_or_else(|error| panic!("{}: {error}", run.kernel.name)).trust;
+        assert_eq!(trust.because, ["no prediction for NVIDIA H200 was held to a measurement"], "{}", run.kernel.name);
+    }
+}
+
+#[test]
+fn a_launch_that_the_chip_cannot_run_is_refused_with_the_limit_and_whose_it_is() {
+    let with = |chip, rows| ["--chip", chip, "-k", "^padding_word$", "--tiles", "16", "--tile-rows", rows];
+    let folder = folder();
+    let refused = predict(folder.path(), &with("a100-80", "1700")).code(1);
+    let said = String::from_utf8_lossy(&refused.get_output().stdout).into_owned();
+    for word in ["224400 bytes of shared memory", "NVIDIA A100-SXM4-80GB gives one 166912 at most", "padding_word on"] {
+        assert!(said.contains(word), "no `{word}` in {said}");
+    }
+    printed(&with("h200", "1700"));
 }

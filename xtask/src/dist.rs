@@ -145,10 +145,8 @@ fn notices(metadata: &Value, library_apart: bool) -> Result<String> {
             writeln!(out, "  by {}; the package has no file with the licence", authors.join(", "))?;
         }
         for file in files {
-            let text = String::from_utf8_lossy(&std::fs::read(&file).with_context(|| file.display().to_string())?)
-                .replace("\r\n", "\n")
-                .trim()
-                .to_owned();
+            let text =
+                String::from_utf8_lossy(&input::bytes(&file, input::SOURCE)?).replace("\r\n", "\n").trim().to_owned();
             let number = texts.iter().position(|known| *known == text).unwrap_or_else(|| {
                 texts.push(text);
                 texts.len() - 1

@@ -2,6 +2,7 @@
 //! look into the committed PTX.
 
 use anyhow::{Context, Result};
+use busload::input;
 use busload::ptx::Ptx;
 use sha2::{Digest, Sha256};
 use std::fmt::Write;
@@ -54,7 +55,7 @@ fn hash(root: &Path, sources: &[&str]) -> Result<String> {
         for entry in entries.into_iter().filter_entry(|entry| entry.file_name() != "target") {
             let entry = entry.with_context(|| format!("the sources under {source}"))?;
             if entry.file_type().is_file() {
-                let contents = std::fs::read(entry.path()).with_context(|| entry.path().display().to_string())?;
+                let contents = input::bytes(entry.path(), input::SOURCE)?;
                 let name = entry.path().strip_prefix(root)?.to_string_lossy().replace('\\', "/");
                 hash.update(format!("{name}\0{}\0", contents.len()));
                 hash.update(contents);

@@ -83,6 +83,36 @@ pub enum ChipError {
     },
 }
 
+/// A block that no multiprocessor of a chip has room for.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TooLarge {
+    /// For its shared memory.
+    #[error(
+        "a block needs {needed} bytes of shared memory, static and dynamic, and {chip} gives one {most} at most \
+         (shared_kib_per_sm, less {SHARED_OF_THE_SYSTEM} bytes for the system): launch it with less, or name another --chip"
+    )]
+    Shared {
+        /// Bytes that it needs.
+        needed: u64,
+        /// Bytes that it can have.
+        most: u64,
+        /// Of which chip.
+        chip: String,
+    },
+    /// For its warps.
+    #[error(
+        "a block has {needed} warps, and a multiprocessor of {chip} holds {most} (warps_per_sm): launch smaller blocks, or name another --chip"
+    )]
+    Warps {
+        /// Warps that it has.
+        needed: u64,
+        /// Warps that a multiprocessor holds.
+        most: u64,
+        /// Of which chip.
+        chip: String,
+    },
+}
+
 /// The chips that are built in: name on the command line, description.
 const BUILT_IN: [(&str, &str); 5] = [
     ("a100-40", include_str!("chips/a100-40.json")),
@@ -175,20 +205,26 @@ impl Chip {
         })
     }
 
-    /// Bytes of shared memory that a block has at most.
-    pub fn shared_bytes_per_block(&self) -> u64 {
-        self.shared_bytes_per_sm.saturating_sub(SHARED_OF_THE_SYSTEM)
-    }
-
     /// Blocks of `warps` warps and `shared_bytes` of shared memory that a multiprocessor holds, and the bytes of L1 that
     /// are left to it. Registers are not known without a compiler: they are taken to suffice.
-    pub fn residency(&self, warps: u64, shared_bytes: u64) -> (u64, u64) {
+    ///
+    /// # Errors
+    /// If it holds none.
+    pub fn residency(&self, warps: u64, shared_bytes: u64) -> Result<(u64, u64), TooLarge> {
+        let chip = || self.name.clone();
+        let most = self.shared_bytes_per_sm.saturating_sub(SHARED_OF_THE_SYSTEM);
+        if shared_bytes > most {
+            return Err(TooLarge::Shared { needed: shared_bytes, most, chip: chip() });
+        }
+        if warps > self.warps_per_sm {
+            return Err(TooLarge::Warps { needed: warps, most: self.warps_per_sm, chip: chip() });
+        }
         let each = if shared_bytes == 0 { 0 } else { shared_bytes + SHARED_OF_THE_SYSTEM };
         let by_shared = self.shared_bytes_per_sm.checked_div(each).unwrap_or(u64::MAX);
-        let blocks = self.blocks_per_sm.min(self.warps_per_sm / warps.max(1)).min(by_shared).max(1);
+        let blocks = self.blocks_per_sm.min(self.warps_per_sm / warps.max(1)).min(by_shared);
         let wanted = if each == 0 { (SET_APART * blocks).min(MOST_SET_APART) } else { (blocks * each).div_ceil(1024) };
         let carved = CARVE_OUTS.into_iter().find(|kib| *kib >= wanted).unwrap_or(u64::MAX).saturating_mul(1024);
-        (blocks, self.l1_bytes - carved.min(self.shared_bytes_per_sm))
+        Ok((blocks, self.l1_bytes - carved.min(self.shared_bytes_per_sm)))
     }
 }
 
@@ -334,13 +370,31 @@ mod tests {
             assert!(chip.l1_bytes > chip.shared_bytes_per_sm, "{name}");
         }
         let h200 = Chip::load("h200").expect("is built in");
-        assert_eq!(h200.residency(8, 0), (8, (256 - 32) << 10), "none of it, as Nsight Compute counts");
-        assert_eq!(h200.residency(32, 0), (2, (256 - 8) << 10));
-        assert_eq!(h200.residency(8, 4096), (8, (256 - 64) << 10), "8 blocks of 5 KiB");
-        assert_eq!(h200.residency(8, 48 << 10), (4, (256 - 196) << 10));
-        assert_eq!(h200.shared_bytes_per_block(), 227 << 10);
-        assert_eq!(Chip::load("a100-80").expect("is built in").shared_bytes_per_block(), 163 << 10);
-        assert_eq!(h200.residency(1, 0), (32, (256 - 32) << 10), "as many blocks as there may be");
+        let residency = |warps, shared_bytes| h200.residency(warps, shared_bytes).expect("there is room");
+        assert_eq!(residency(8, 0), (8, (256 - 32) << 10), "none of it, as Nsight Compute counts");
+        assert_eq!(residency(32, 0), (2, (256 - 8) << 10));
+        assert_eq!(residency(8, 4096), (8, (256 - 64) << 10), "8 blocks of 5 KiB");
+        assert_eq!(residency(8, 48 << 10), (4, (256 - 196) << 10));
+        assert_eq!(residency(1, 0), (32, (256 - 32) << 10), "as many blocks as there may be");
+    }
+
+    /// 163 KiB on compute capability 8.0 and 227 KiB on 9.0 (CUDA C++ Programming Guide, maximum amount of shared memory per block).
+    #[test]
+    fn a_block_that_no_multiprocessor_has_room_for_is_refused_with_the_limit_and_whose_it_is() {
+        for (name, most) in [("a100-40", 163), ("a100-80", 163), ("h100-pcie", 227), ("h100-sxm", 227), ("h200", 227)] {
+            let chip = Chip::load(name).expect("is built in");
+            assert_eq!(chip.residency(8, most << 10).map(|(blocks, _)| blocks), Ok(1), "{name}");
+            let refused = chip.residency(8, (most << 10) + 1).expect_err(name).to_string();
+            let limit = format!("needs {} bytes of shared memory", (most << 10) + 1);
+            assert!(
+                refused.contains(&limit) && refused.contains(&format!("{} gives one {} at", chip.name, most << 10)),
+                "{refused}"
+            );
+        }
+        let few = Chip { warps_per_sm: 16, ..Chip::load("h200").expect("is built in") };
+        assert!(few.residency(16, 0).is_ok());
+        let refused = few.residency(17, 0).expect_err("too many").to_string();
+        assert!(refused.contains("17 warps") && refused.contains("NVIDIA H200 holds 16"), "{refused}");
     }
 
     #[test]

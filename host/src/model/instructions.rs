@@ -6,7 +6,11 @@ use std::panic::Location;
 
 /// The instructions of a kernel, by the source line of the memory access, barrier or shuffle that they lead to.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Instructions(BTreeMap<u32, Line>);
+pub(super) struct Instructions {
+    lines: BTreeMap<u32, Line>,
+    /// The line of a loop that neither accesses memory nor waits, if there is one: how often it goes round nothing tells.
+    pub(super) computes: Option<u32>,
+}
 
 /// Memory accesses, barriers or shuffles of one line.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -110,7 +114,17 @@ impl Instructions {
             let (count, instructions) = loops.map(|(_, sum)| *sum).max_by_key(|sum| sum.0).unwrap_or((1, 1));
             line.instructions = instructions as f64 / count as f64;
         }
-        Self(lines)
+        Self { lines, computes: computes(body) }
+    }
+
+    /// Whether the kernel was not found, or has no line table.
+    pub(super) fn are_unknown(&self) -> bool {
+        !self.lines.keys().any(|line| *line > 0)
+    }
+
+    /// Whether there is an access or a wait in this line.
+    pub(super) fn know(&self, line: u32) -> bool {
+        self.lines.contains_key(&line)
     }
 
     /// One line, of which a warp has so many loads in flight, each after so many instructions.
@@ -121,18 +135,18 @@ impl Instructions {
 
     #[cfg(test)]
     pub(super) fn of_round(at: &Location<'_>, of_round: usize, in_flight: usize, instructions: f64) -> Self {
-        Self([(at.line(), Line { in_flight, of_round, instructions, ..UNKNOWN })].into())
+        Self { lines: [(at.line(), Line { in_flight, of_round, instructions, ..UNKNOWN })].into(), computes: None }
     }
 
     /// The same, of a loop that has registers for so many.
     #[cfg(test)]
     pub(super) fn in_rounds(at: &Location<'_>, in_flight: usize, registers: usize, instructions: f64) -> Self {
-        Self([(at.line(), Line { in_flight, registers, instructions, ..UNKNOWN })].into())
+        Self { lines: [(at.line(), Line { in_flight, registers, instructions, ..UNKNOWN })].into(), computes: None }
     }
 
     /// The line of this position.
     pub(super) fn at(&self, position: &Location<'_>) -> Line {
-        self.0.get(&position.line()).copied().unwrap_or(UNKNOWN)
+        self.lines.get(&position.line()).copied().unwrap_or(UNKNOWN)
     }
 }
 
@@ -238,6 +252,50 @@ fn loops(body: &str) -> BTreeMap<usize, usize> {
     loops
 }
 
+/// The line of a loop that neither accesses memory nor waits for other lanes, wherever its instructions stand.
+fn computes(body: &str) -> Option<u32> {
+    let lines: Vec<_> = body.lines().map(str::trim).collect();
+    let labels: BTreeMap<_, _> =
+        lines.iter().zip(0..).filter_map(|(text, number)| Some((text.strip_suffix(':')?, number))).collect();
+    let (mut after, mut before) = (vec![Vec::new(); lines.len()], vec![Vec::new(); lines.len()]);
+    for (number, text) in lines.iter().enumerate() {
+        let branch =
+            unconditional(text).split_once(char::is_whitespace).filter(|(opcode, _)| opcode.starts_with("bra"));
+        let target = branch.and_then(|(_, label)| labels.get(label.trim().trim_end_matches(';'))).copied();
+        let ends = ["bra", "ret", "exit", "trap"].iter().any(|end| text.starts_with(end));
+        let next = Some(number + 1).filter(|next| !ends && *next < lines.len());
+        for to in target.into_iter().chain(next) {
+            after[number].push(to);
+            before[to].push(number);
+        }
+    }
+    // What a line leads to, or what leads to it, but for what only does by way of another.
+    let reached = |from: usize, edges: &[Vec<usize>], but: usize| {
+        let (mut reached, mut rest) = (BTreeSet::from([from]), vec![from]);
+        while let Some(number) = rest.pop() {
+            let further = edges[number].iter().filter(|to| **to != but);
+            rest.extend(further.filter(|to| reached.insert(**to)));
+        }
+        reached
+    };
+    let waits_or_accesses = |number: usize| {
+        let text = unconditional(lines[number]);
+        LOADS.iter().chain(&["st."]).chain(&WAITS_AND_ATOMICS).any(|such| text.starts_with(such))
+    };
+    labels.into_values().find_map(|head| {
+        // Its head is what all ways to the loop's end lead through.
+        let around = reached(0, &after, head);
+        let mut ends = before[head].iter().filter(|end| !around.contains(*end));
+        let round = ends.find_map(|end| {
+            let round = reached(*end, &before, head);
+            (!round.iter().any(|number| waits_or_accesses(*number))).then_some(round)
+        })?;
+        let number = |text: &str| text.strip_prefix(".loc")?.split_whitespace().nth(1)?.parse().ok();
+        let within = round.iter().find_map(|line| number(lines[*line]));
+        within.or_else(|| lines[..head].iter().rev().find_map(|text| number(text))).or(Some(0))
+    })
+}
+
 /// The registers among operands.
 fn registers(operands: &str) -> impl Iterator<Item = &str> {
     operands.split(|c: char| !c.is_alphanumeric() && c != '%').filter(|word| word.starts_with('%'))
@@ -282,20 +340,51 @@ $L__BB1_3:
 
     #[test]
     fn an_address_that_was_loaded_waits_and_an_unrolled_loop_has_many_in_flight() {
-        let gather = Instructions::of_kernel(PTX, "gather").0;
+        let gather = Instructions::of_kernel(PTX, "gather").lines;
         assert_eq!(gather[&10], Line { instructions: 1.0, ..UNKNOWN });
         assert_eq!(gather[&11], Line { dependent: true, instructions: (3.0 + 1.0) / 2.0, ..UNKNOWN });
-        let sum = Instructions::of_kernel(PTX, "sum").0;
+        let sum = Instructions::of_kernel(PTX, "sum").lines;
         let (of_a_round, loads) = (6.0, 4.0);
         assert_eq!(sum[&20], Line { in_flight: 16, registers: REGISTERS, instructions: of_a_round / loads, ..UNKNOWN });
         assert_eq!(sum[&21].in_flight, 2, "what skips a load is a predicate, no branch");
-        assert!(Instructions::of_kernel(PTX, "another").0.is_empty());
+        let another = Instructions::of_kernel(PTX, "another");
+        assert!(another.lines.is_empty() && another.are_unknown() && !another.know(20));
+        let without_lines = PTX.lines().filter(|line| !line.contains(".loc")).collect::<Vec<_>>().join("\n");
+        assert!(Instructions::of_kernel(&without_lines, "sum").are_unknown());
+        let known = Instructions::of_kernel(PTX, "sum");
+        assert!(!known.are_unknown() && known.know(20) && known.know(21) && !known.know(10));
+    }
+
+    #[test]
+    fn a_loop_that_only_computes_is_found_and_one_that_loads_is_not() {
+        assert_eq!(Instructions::of_kernel(PTX, "gather").computes, None);
+        assert_eq!(Instructions::of_kernel(PTX, "sum").computes, None);
+        let computes = PTX.replace(
+            "\tld.global.b32 %f2, [%rd1+4];",
+            "$L__BB1_4:\n\t.loc 1 22 9\n\tmul.f32 %f2, %f2, %f3;\n\t@%p4 bra $L__BB1_4;",
+        );
+        assert_ne!(computes, PTX);
+        assert_eq!(Instructions::of_kernel(&computes, "sum").computes, Some(22));
+        let waits = computes.replace("\tmul.f32 %f2, %f2, %f3;", "\tbar.sync 0;");
+        assert_eq!(Instructions::of_kernel(&waits, "sum").computes, None);
+    }
+
+    #[test]
+    fn of_the_committed_build_no_loop_only_computes() {
+        let ptx = crate::ptx::EMBEDDED;
+        let kernels: Vec<_> = ptx.split(".entry ").skip(1).filter_map(|entry| Some(entry.split_once('(')?.0)).collect();
+        assert!(kernels.len() > 100, "{} kernels", kernels.len());
+        for kernel in kernels {
+            let instructions = Instructions::of_kernel(ptx, kernel);
+            assert_eq!((instructions.computes, instructions.are_unknown()), (None, false), "{kernel}");
+        }
     }
 
     #[test]
     fn the_committed_build_is_read() {
         let ptx = crate::ptx::EMBEDDED;
-        let dependent = |kernel| Instructions::of_kernel(ptx, kernel).0.values().filter(|line| line.dependent).count();
+        let dependent =
+            |kernel| Instructions::of_kernel(ptx, kernel).lines.values().filter(|line| line.dependent).count();
         assert_eq!((dependent("gather_indexed"), dependent("copy_coalesced")), (1, 0));
     }
 }

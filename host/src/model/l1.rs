@@ -1,6 +1,6 @@
 //! The L1 of a multiprocessor: which lines it has, which are on their way, and what goes for others.
 
-use super::cache::mixed;
+use super::cache::{mixed, tag};
 use crate::sim::coalesce::LINE;
 use crate::sim::trace::{TAG_BANKS, tag_bank};
 
@@ -20,30 +20,42 @@ const TOGETHER: usize = 4;
 const NEXT: usize = 45;
 
 /// A line that the L1 has or that is on its way to it.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Line {
-    /// Its address, divided by its size.
-    pub(super) number: u64,
+#[derive(Debug)]
+pub(super) struct Line<'a> {
     /// When the last of its sectors that are on their way arrives.
-    pub(super) ready: f64,
+    pub(super) ready: &'a mut f64,
     /// The sectors that are here or on their way.
-    pub(super) valid: u8,
-    /// Loads that wait for it.
+    pub(super) valid: &'a mut u8,
+}
+
+/// A line that had to go for another, and how many loads wait for it all the same.
+#[derive(Debug)]
+struct Gone {
+    tag: u32,
     held: u16,
 }
 
-/// The lines of a set: first those that stay, then the others, each the one touched last first.
+/// The lines of a set: first those that stay, then the others, each the one touched last first. Each is a tag, when it is ready, which of
+/// its sectors are valid, and how many loads hold it. They fit one line of the machine that replays this, which waits for its memory most.
 #[derive(Clone, Copy, Debug, Default)]
+#[repr(align(64))]
 struct Set {
-    lines: [Line; WAYS],
+    tags: [u32; WAYS],
+    ready: [f64; WAYS],
+    held: [u16; WAYS],
+    valid: [u8; WAYS],
     count: u8,
     /// How many of them stay.
     stay: u8,
 }
 
 impl Set {
-    fn lines(&self) -> &[Line] {
-        &self.lines[..usize::from(self.count)]
+    fn way(&self, number: u64) -> Option<usize> {
+        self.tags[..usize::from(self.count)].iter().position(|other| *other == tag(number))
+    }
+
+    fn line(&mut self, way: usize) -> Line<'_> {
+        Line { ready: &mut self.ready[way], valid: &mut self.valid[way] }
     }
 
     fn is_full(&self) -> bool {
@@ -52,32 +64,41 @@ impl Set {
 
     /// Touches one of its lines again. The lines that the last two such touches found stay: one that does no longer is the first of those
     /// that come and go.
-    fn touch_again(&mut self, way: usize) -> &mut Line {
+    fn touch_again(&mut self, way: usize) -> Line<'_> {
         if way == 0 && self.stay > 0 {
             self.stay = 1;
-            return &mut self.lines[0];
+            return self.line(0);
         }
         let stays = way < usize::from(self.stay);
         self.stay += u8::from(!stays && usize::from(self.stay) < STAYING);
-        self.lines[..=way].rotate_right(1);
-        &mut self.lines[0]
+        self.tags[..=way].rotate_right(1);
+        self.ready[..=way].rotate_right(1);
+        self.held[..=way].rotate_right(1);
+        self.valid[..=way].rotate_right(1);
+        self.line(0)
     }
 
-    fn remove(&mut self, way: usize) -> Line {
-        let line = self.lines[way];
-        self.lines.copy_within(way + 1.., way);
+    fn remove(&mut self, way: usize) -> Gone {
+        let gone = Gone { tag: self.tags[way], held: self.held[way] };
+        self.tags.copy_within(way + 1.., way);
+        self.ready.copy_within(way + 1.., way);
+        self.held.copy_within(way + 1.., way);
+        self.valid.copy_within(way + 1.., way);
         self.count -= 1;
         self.stay -= u8::from(way < usize::from(self.stay));
-        line
+        gone
     }
 
     /// Adds a line, of which there are fewer than ways.
-    fn add(&mut self, line: Line) -> &mut Line {
+    fn add(&mut self, number: u64) -> Line<'_> {
         let first = usize::from(self.stay);
-        self.lines.copy_within(first..WAYS - 1, first + 1);
-        self.lines[first] = line;
+        self.tags.copy_within(first..WAYS - 1, first + 1);
+        self.ready.copy_within(first..WAYS - 1, first + 1);
+        self.held.copy_within(first..WAYS - 1, first + 1);
+        self.valid.copy_within(first..WAYS - 1, first + 1);
+        (self.tags[first], self.ready[first], self.held[first], self.valid[first]) = (tag(number), 0.0, 0, 0);
         self.count += 1;
-        &mut self.lines[first]
+        self.line(first)
     }
 }
 
@@ -86,7 +107,7 @@ impl Set {
 struct Bank {
     sets: Vec<Set>,
     /// Lines that loads wait for and that had to go for others.
-    beyond: Vec<Line>,
+    beyond: Vec<Gone>,
     /// Lines with a place, and how many of those no load waits for and have not gone.
     taken: usize,
     idle: usize,
@@ -110,17 +131,26 @@ impl L1 {
         Self { banks: std::array::from_fn(|_| bank()), places: ((bytes / LINE) as usize / TAG_BANKS).max(1) }
     }
 
+    /// What is looked at first of a line: of lines that are about to be touched, so that the machine that replays this waits for the memory
+    /// of all their sets at a time.
+    pub(super) fn glance(&self, number: u64) -> u32 {
+        let (bank, set) = place(number);
+        self.banks[bank].sets[set].tags[0]
+    }
+
     /// A line that is here or on its way, but for those that had to go for others: what comes of them is not found again.
-    pub(super) fn get(&mut self, number: u64) -> Option<&mut Line> {
-        let Set { lines, count, .. } = &mut self.banks[tag_bank(number)].sets[set(number)];
-        lines[..usize::from(*count)].iter_mut().find(|line| line.number == number)
+    pub(super) fn get(&mut self, number: u64) -> Option<Line<'_>> {
+        let (bank, set) = place(number);
+        let set = &mut self.banks[bank].sets[set];
+        set.way(number).map(|way| set.line(way))
     }
 
     /// Whether a line that is not here can come without one of another set going for it.
     pub(super) fn has_room(&self, number: u64) -> bool {
-        let bank = &self.banks[tag_bank(number)];
-        let set = &bank.sets[set(number)];
-        bank.taken < self.places || set.is_full() && set.lines[WAYS - 1].held == 0
+        let (bank, set) = place(number);
+        let bank = &self.banks[bank];
+        let set = &bank.sets[set];
+        bank.taken < self.places || set.is_full() && set.held[WAYS - 1] == 0
     }
 
     /// Whether a line of the bank that another one belongs to can go, since no load waits for it.
@@ -141,10 +171,11 @@ impl L1 {
     }
 
     /// Touches a line. If it was not here, it comes, and one of its set goes if that has no way left.
-    pub(super) fn touch(&mut self, number: u64) -> &mut Line {
-        let bank = &mut self.banks[tag_bank(number)];
-        let set = &mut bank.sets[set(number)];
-        if let Some(way) = set.lines().iter().position(|line| line.number == number) {
+    pub(super) fn touch(&mut self, number: u64) -> Line<'_> {
+        let (bank, set) = place(number);
+        let bank = &mut self.banks[bank];
+        let set = &mut bank.sets[set];
+        if let Some(way) = set.way(number) {
             return set.touch_again(way);
         }
         if set.is_full() {
@@ -158,21 +189,24 @@ impl L1 {
         }
         bank.taken += 1;
         bank.idle += 1;
-        set.add(Line { number, ..Line::default() })
+        set.add(number)
     }
 
     /// Has a load wait for a line that is here or on its way.
     pub(super) fn hold(&mut self, number: u64) {
-        let line = self.get(number).expect("a line that is waited for is known");
-        line.held += 1;
-        let is_first = line.held == 1;
-        self.banks[tag_bank(number)].idle -= usize::from(is_first);
+        let (bank, set) = place(number);
+        let bank = &mut self.banks[bank];
+        let set = &mut bank.sets[set];
+        let way = set.way(number).expect("a line that is waited for is known");
+        set.held[way] += 1;
+        bank.idle -= usize::from(set.held[way] == 1);
     }
 
     /// Has a load that waited for a line do so no longer: first those that waited when it had to go.
     pub(super) fn give_back(&mut self, number: u64) {
-        let bank = &mut self.banks[tag_bank(number)];
-        if let Some(place) = bank.beyond.iter().position(|line| line.number == number) {
+        let (bank, set) = place(number);
+        let bank = &mut self.banks[bank];
+        if let Some(place) = bank.beyond.iter().position(|line| line.tag == tag(number)) {
             bank.beyond[place].held -= 1;
             if bank.beyond[place].held == 0 {
                 bank.beyond.swap_remove(place);
@@ -180,10 +214,10 @@ impl L1 {
             }
             return;
         }
-        let line = self.get(number).expect("a line that is waited for is known");
-        line.held -= 1;
-        let is_idle = line.held == 0;
-        self.banks[tag_bank(number)].idle += usize::from(is_idle);
+        let set = &mut bank.sets[set];
+        let way = set.way(number).expect("a line that is waited for is known");
+        set.held[way] -= 1;
+        bank.idle += usize::from(set.held[way] == 0);
     }
 }
 
@@ -193,7 +227,7 @@ impl Bank {
         for _ in 0..TOGETHER {
             let set = &mut self.sets[self.next];
             self.next = (self.next + NEXT) % SETS;
-            if let Some(way) = set.lines().iter().rposition(|line| line.held == 0) {
+            if let Some(way) = set.held[..usize::from(set.count)].iter().rposition(|held| *held == 0) {
                 set.remove(way);
                 self.taken -= 1;
                 self.idle -= 1;
@@ -203,23 +237,61 @@ impl Bank {
     }
 }
 
+/// The masks whose parities are the bits of a line's set in its bank.
+const BITS: [u32; 7] = [0x0F3F_8804, 0x1E2D_B408, 0x0F92_AE10, 0x1AB9_6A20, 0x1691_DA40, 0x12DF_C080, 0x1F2A_D900];
+
+/// What each byte of the lower half of a line's number makes of its set.
+const OF_BYTES: [[u8; 256]; 4] = {
+    let mut sets = [[0; 256]; 4];
+    let mut i = 0;
+    while i < 4 * 256 {
+        let (byte, value) = (i / 256, i % 256);
+        let mut bit = 0;
+        while bit < BITS.len() {
+            let parity = (BITS[bit] & (value as u32) << (8 * byte)).count_ones() & 1;
+            sets[byte][value] |= (parity as u8) << bit;
+            bit += 1;
+        }
+        i += 1;
+    }
+    sets
+};
+
 /// The set of its bank that a line belongs to. Buffers begin at any.
 pub(super) fn set(number: u64) -> usize {
-    const BITS: [u32; 7] = [0x0F3F_8804, 0x1E2D_B408, 0x0F92_AE10, 0x1AB9_6A20, 0x1691_DA40, 0x12DF_C080, 0x1F2A_D900];
-    let parity = |mask: u32| (number as u32 & mask).count_ones() as usize & 1;
     let of_buffer = mixed(number >> 33) as usize % SETS;
-    BITS.iter().enumerate().fold(of_buffer, |set, (bit, mask)| set ^ parity(*mask) << bit)
+    let bytes = (number as u32).to_le_bytes();
+    let of_bytes = OF_BYTES.iter().zip(bytes).fold(0, |set, (sets, byte)| set ^ sets[usize::from(byte)]);
+    of_buffer ^ usize::from(of_bytes)
+}
+
+/// The bank of a line, and its set.
+fn place(number: u64) -> (usize, usize) {
+    (tag_bank(number), set(number))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    #[test]
+    fn a_set_is_the_parities_of_the_bits_of_a_line() {
+        for bit in 0..33 {
+            let parities = BITS.iter().enumerate().map(|(i, mask)| usize::from(*mask as u64 >> bit & 1 == 1) << i);
+            assert_eq!(set(1 << bit) ^ set(0), parities.sum::<usize>(), "bit {bit}");
+            assert_eq!(
+                set(0x5A5A_5A5A ^ 1 << bit) ^ set(0x5A5A_5A5A),
+                set(1 << bit) ^ set(0),
+                "bit {bit} beside others"
+            );
+        }
+    }
+
     /// Touches a line, and says whether it was here.
     fn touch(l1: &mut L1, number: u64) -> bool {
         l1.make_reserve(64);
         let line = l1.touch(number);
-        std::mem::replace(&mut line.valid, 1) != 0
+        std::mem::replace(line.valid, 1) != 0
     }
 
     /// Of 1536 lines read three times an H200 has 1024 after 8192 others.

@@ -1,6 +1,6 @@
 //! The L2 and the memory of a chip, as a launch is replayed on them.
 
-use super::cache::{self, Cache, NEIGHBOURS, SPREAD, mixed, share};
+use super::cache::{self, Cache, NEIGHBOURS, SPREAD, Such, mixed, share};
 use super::chip::{Chip, Constants};
 use super::{Busy, Traffic};
 use crate::sim::coalesce::{LINE, SECTOR};
@@ -27,7 +27,7 @@ pub(super) struct Memory {
     /// Those that wait until one of these is.
     waiting: Vec<VecDeque<Waiting>>,
     /// When each slice has done what it took of each cluster, by cluster, partition and slice.
-    taken: Vec<VecDeque<f64>>,
+    taken: Vec<Taken>,
     /// When that is done which was asked for last.
     served: f64,
     /// When the last of those reads is there that each queue of each slice of a partition has on its way to others.
@@ -110,7 +110,7 @@ impl Memory {
             slices: vec![vec![0.0; chip.dram_channels]; chip.l2_partitions as usize],
             reads: vec![BinaryHeap::new(); clusters],
             waiting: (0..clusters).map(|_| VecDeque::new()).collect(),
-            taken: vec![VecDeque::new(); clusters * chip.dram_channels * chip.l2_partitions as usize],
+            taken: vec![Taken::default(); clusters * chip.dram_channels * chip.l2_partitions as usize],
             served: 0.0,
             behind: vec![vec![0.0; chip.dram_channels * QUEUES]; chip.l2_partitions as usize],
             l2_free: 0.0,
@@ -138,6 +138,11 @@ impl Memory {
         }
         let Self { l2, dirty_lines, .. } = before;
         Self { l2, dirty_lines, ..Self::new(chip, constants) }
+    }
+
+    /// What is looked at first of a line: see [`Cache::glance`].
+    pub(super) fn glance(&self, number: u64) -> u32 {
+        self.l2.iter().fold(0, |all, partition| all ^ partition.glance(number))
     }
 
     /// Takes the slice of a partition of the L2 that a line belongs to for a request of so many of its sectors, and says when that
@@ -229,26 +234,13 @@ impl Memory {
 
     /// When a slice has room for another request of a cluster, from `at` on.
     fn room(&mut self, queue: usize, at: f64) -> f64 {
-        let taken = &mut self.taken[queue];
-        let mut at = at;
-        while let Some(first) = taken.front().copied() {
-            if first > at {
-                if taken.len() < OF_A_CLUSTER {
-                    break;
-                }
-                at = first;
-            }
-            taken.pop_front();
-        }
-        at
+        self.taken[queue].room(at)
     }
 
     /// Has the request that was sent then take up room until it is served, if a slice had to.
     fn take_room(&mut self, queue: usize, sent: f64) {
         if self.served > sent {
-            let taken = &mut self.taken[queue];
-            let until = taken.back().map_or(self.served, |last| last.max(self.served));
-            taken.push_back(until);
+            self.taken[queue].add(self.served);
         }
     }
 
@@ -317,7 +309,7 @@ impl Memory {
         let served = self.take_l2(home, number, touched, cycles);
         self.traffic.l2_writes += f64::from(touched.count_ones());
         self.fetch(home, number, touched, served);
-        if let Some(known) = self.l2[home].peek(number) {
+        if let Some(mut known) = self.l2[home].peek(number) {
             known.added = served.max(known.ready).max(known.added) + self.constants.addition;
             self.added = self.added.max(known.added);
         }
@@ -351,15 +343,15 @@ impl Memory {
     /// Has a partition of the L2 hold what is written to a line, and says whether it comes for that.
     fn write_at(&mut self, partition: usize, line: &Line) -> bool {
         let now = self.now;
-        let comes = self.l2[partition].peek(line.number).is_none();
-        let (known, gone) = self.l2[partition].touch(line.number);
+        let (mut known, was_here, gone) = self.l2[partition].touch(line.number);
         known.stored(now);
         for sector in 0..4 {
             known.written[sector] = known.written[sector].saturating_add(line.bytes[sector]).min(SECTOR as u8);
             known.valid |= u8::from(known.written[sector] == SECTOR as u8) << sector;
         }
+        drop(known);
         self.evict(gone);
-        comes
+        !was_here
     }
 
     /// Sees to it that sectors are in a partition of the L2, and says when they are.
@@ -368,14 +360,15 @@ impl Memory {
         let mut ready = at;
         let mut lacks = wanted;
         if partition != home {
-            let (known, gone) = self.l2[partition].touch(number);
+            let (mut known, _, gone) = self.l2[partition].touch(number);
             (lacks, ready) = (pairs(wanted & !known.valid) & !known.valid, known.ready.max(at));
             known.valid |= lacks;
+            drop(known);
             self.evict(gone);
         }
         if lacks != 0 {
             ready = self.fetch_home(partition, home, number, lacks, at);
-            if let Some(known) = self.l2[partition].peek(number) {
+            if let Some(mut known) = self.l2[partition].peek(number) {
                 known.ready = ready;
             }
         }
@@ -390,15 +383,16 @@ impl Memory {
 
     /// Sees to it that sectors are in the partition of the L2 that they belong to, and says when they are.
     fn fetch_home(&mut self, partition: usize, home: usize, number: u64, wanted: u8, at: f64) -> f64 {
-        let (known, gone) = self.l2[home].touch(number);
+        let (mut known, _, gone) = self.l2[home].touch(number);
         let lacks = pairs(wanted & !known.valid) & !known.valid;
         known.valid |= lacks;
         let mut ready = known.ready.max(at);
+        drop(known);
         if lacks != 0 {
             self.traffic.dram_reads += f64::from(lacks.count_ones());
             let begins = self.transfer(number, lacks.count_ones(), at);
             ready = begins + self.constants.latency_dram * self.distance(partition, number) + self.delay(number);
-            if let Some(known) = self.l2[home].peek(number) {
+            if let Some(mut known) = self.l2[home].peek(number) {
                 known.ready = ready;
             }
         }
@@ -437,14 +431,15 @@ impl Memory {
     /// of more, the one touched longest ago is written back.
     fn soil(&mut self, number: u64, touched: u8, most: usize) {
         let home = self.home(number);
-        let Some(known) = self.l2[home].peek(number) else { return };
+        let Some(mut known) = self.l2[home].peek(number) else { return };
         self.dirty_lines += usize::from(known.dirty == 0);
         known.dirty |= touched;
         let in_part = known.is_known_in_part();
-        if in_part && let Some(oldest) = self.l2[home].beyond(number, KNOWN_IN_PART, cache::Line::is_known_in_part) {
+        drop(known);
+        if in_part && let Some(oldest) = self.l2[home].beyond(number, KNOWN_IN_PART, Such::KnownInPart) {
             self.write_back(home, oldest);
         }
-        if let Some(oldest) = self.l2[home].beyond(number, most, |line| line.dirty != 0) {
+        if let Some(oldest) = self.l2[home].beyond(number, most, Such::Dirty) {
             self.write_back(home, oldest);
         }
     }
@@ -452,11 +447,12 @@ impl Memory {
     /// Writes a dirty line back, which stays, and is younger than some others.
     fn write_back(&mut self, home: usize, number: u64) {
         self.l2[home].make_younger(number, YOUNGER);
-        let Some(known) = self.l2[home].peek(number) else { return };
+        let Some(mut known) = self.l2[home].peek(number) else { return };
         let written = *known;
         known.page_begun = false;
         known.valid |= known.dirty;
         known.dirty = 0;
+        drop(known);
         self.evict(Some(written));
     }
 
@@ -493,8 +489,8 @@ impl Memory {
     /// Has a page be begun for one more of its lines, if that is dirty and `such`, and says which.
     fn begin_along(&mut self, number: u64, such: impl Fn(&cache::Line) -> bool) -> Option<cache::Line> {
         let home = self.home(number);
-        let known = self.l2[home].peek(number)?;
-        let begins = known.dirty != 0 && !known.page_begun && such(known);
+        let mut known = self.l2[home].peek(number)?;
+        let begins = known.dirty != 0 && !known.page_begun && such(&known);
         known.page_begun |= begins;
         begins.then_some(*known)
     }
@@ -569,6 +565,49 @@ const READS_OF_A_CLUSTER: usize = 5000;
 /// Requests of a cluster that a slice takes in advance, fitted to `embedding`.
 const OF_A_CLUSTER: usize = 60;
 
+/// Requests that a slice of the L2 has taken of a cluster: when each is served, in the order in which they are, in a ring.
+#[derive(Clone)]
+struct Taken {
+    /// When the first and the last of them are.
+    first: f64,
+    last: f64,
+    begin: usize,
+    count: usize,
+    served: [f64; OF_A_CLUSTER],
+}
+
+impl Default for Taken {
+    fn default() -> Self {
+        Self { first: 0.0, last: 0.0, begin: 0, count: 0, served: [0.0; OF_A_CLUSTER] }
+    }
+}
+
+impl Taken {
+    /// When there is room for another, from `at` on.
+    fn room(&mut self, mut at: f64) -> f64 {
+        while self.count > 0 {
+            if self.first > at {
+                if self.count < OF_A_CLUSTER {
+                    break;
+                }
+                at = self.first;
+            }
+            self.begin = (self.begin + 1) % OF_A_CLUSTER;
+            self.count -= 1;
+            self.first = self.served[self.begin];
+        }
+        at
+    }
+
+    /// Adds one that is served then, and no sooner than those before it. There is room for it.
+    fn add(&mut self, served: f64) {
+        self.last = if self.count > 0 { self.last.max(served) } else { served };
+        self.first = if self.count > 0 { self.first } else { served };
+        self.served[(self.begin + self.count) % OF_A_CLUSTER] = self.last;
+        self.count += 1;
+    }
+}
+
 /// Cycles until a write to memory begins, beyond which the request of the L2 that it goes for counts as one that waits: fitted to
 /// `embedding`, of which the oldest blocks get ahead of the others then.
 const WRITES_AHEAD: f64 = 3000.0;
@@ -639,6 +678,25 @@ mod tests {
         let chip = Chip::load("h200").expect("is built in");
         let constants = Constants::of(&chip);
         (constants, Memory::new(&chip, constants))
+    }
+
+    #[test]
+    fn a_slice_takes_so_many_requests_of_a_cluster_and_another_once_the_first_is_served() {
+        let mut taken = Taken::default();
+        for round in 0..3 {
+            let begin = 1e3 * f64::from(round);
+            for i in 1..=OF_A_CLUSTER {
+                assert_eq!(taken.room(begin), begin, "number {i} of round {round}");
+                // None is served before the one that came before it.
+                taken.add(begin + if i % 2 == 1 { i as f64 } else { 0.0 });
+            }
+            assert_eq!(taken.room(begin), begin + 1.0, "it is full until the first two are served");
+            assert_eq!(taken.count, OF_A_CLUSTER - 2);
+            taken.add(begin + 100.0);
+            assert_eq!((taken.room(begin + 1.0), taken.count), (begin + 1.0, OF_A_CLUSTER - 1));
+            assert_eq!((taken.room(begin + 99.0), taken.count), (begin + 99.0, 1));
+        }
+        assert_eq!((taken.room(1e4), taken.count), (1e4, 0));
     }
 
     #[test]

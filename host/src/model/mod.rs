@@ -32,6 +32,7 @@
 
 mod cache;
 pub mod chip;
+mod confidence;
 mod instructions;
 mod l1;
 mod machine;
@@ -42,6 +43,7 @@ mod stores;
 mod unsent;
 
 pub use chip::{Chip, ChipError};
+pub use confidence::{Confidence, MEASURED_FAMILIES, Trust};
 pub use score::{COUNTERS, Errors, Measured, Row, Score};
 
 use crate::cases::Run;
@@ -49,6 +51,7 @@ use crate::ptx::Ptx;
 use crate::sim::coalesce::SECTOR;
 use crate::sim::trace::{Observer, Trace};
 use crate::sim::{self, Options, Site};
+use confidence::{BLOCKS, Unknown};
 use gpu::device::host::Space;
 use gpu::suite::Operation;
 use instructions::Instructions;
@@ -160,13 +163,32 @@ pub struct Prediction {
     pub blocks_per_sm: u64,
     /// The share of the launch's requests that was replayed; the rest is taken to go on like its second half.
     pub replayed: f64,
+    /// How far all this is to be trusted. A row of results says so.
+    #[serde(skip)]
+    pub trust: Trust,
+}
+
+/// Why nothing is predicted of a launch.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum NotPredicted {
+    /// It does what the model does not know.
+    #[error("not modelled: {}", .0.join("; "))]
+    NotModelled(Vec<String>),
+    /// The simulator cannot run it, or finds something wrong with it.
+    #[error("{0}")]
+    Simulation(String),
+    /// The chip cannot run it.
+    #[error(transparent)]
+    TooLarge(#[from] chip::TooLarge),
 }
 
 /// How much of a launch is replayed.
 #[derive(Clone, Copy, Debug)]
 pub struct Effort {
-    /// Lines and requests to replay at most.
+    /// Lines and requests that are worth replaying of any launch: of some more are.
     pub lines: u64,
+    /// Lines and requests to replay at most, whatever they are worth: each takes about a microsecond.
+    pub most: u64,
     /// Threads of the simulator.
     pub threads: usize,
 }
@@ -193,14 +215,21 @@ const BINDING: f64 = 0.6;
 
 impl Default for Effort {
     fn default() -> Self {
-        Self { lines: LINES, threads: Options::default().threads }
+        Self { lines: LINES, most: u64::MAX, threads: Options::default().threads }
     }
 }
 
 /// Hands the traces of blocks to the machine.
 struct Watching {
-    machine: Mutex<(Machine, Stores)>,
+    machine: Mutex<Replay>,
     lines_a_warp: u32,
+}
+
+struct Replay {
+    machine: Machine,
+    stores: Stores,
+    unknown: Unknown,
+    blocks: u64,
 }
 
 impl fmt::Debug for Watching {
@@ -210,8 +239,13 @@ impl fmt::Debug for Watching {
 }
 
 impl Observer for Watching {
-    fn block(&self, trace: Trace) {
-        let (machine, stores) = &mut *self.machine.lock().expect("no panic under this lock");
+    fn block(&self, mut trace: Trace) {
+        let Replay { machine, stores, unknown, blocks } = &mut *self.machine.lock().expect("no panic under this lock");
+        *blocks += 1;
+        if *blocks <= BLOCKS {
+            unknown.add(&mut trace);
+        }
+        trace.lanes = Vec::new();
         stores.add(&trace);
         machine.take(trace);
     }
@@ -224,32 +258,27 @@ impl Observer for Watching {
 /// Predicts what `chip` makes of a run.
 ///
 /// # Errors
-/// If the run cannot be simulated, or the simulator finds something wrong with it.
-pub fn predict(run: &Run, chip: &Chip, effort: Effort) -> Result<Prediction, String> {
+/// If the run cannot be simulated, the simulator finds something wrong with it, the chip cannot run it, or it does what is not modelled.
+pub fn predict(run: &Run, chip: &Chip, effort: Effort) -> Result<Prediction, NotPredicted> {
     let launch = run.plan.launch;
     let total = launch.block_count();
     let warps = u64::from(launch.block_threads().div_ceil(32));
     let options = Options { threads: effort.threads, sanitize: false, from_the_front: true, ..Options::default() };
     // One block says how much there is to do.
     let first = simulate(run, &Options { max_blocks: 1, ..options.clone() })?;
-    for (amount, most, what) in [
-        (first.shared_bytes, chip.shared_bytes_per_block(), "bytes of shared memory"),
-        (warps, chip.warps_per_sm, "warps"),
-    ] {
-        if amount > most {
-            return Err(format!(
-                "a block has {amount} {what}, and {} gives it at most {most}: name another chip, or change the launch",
-                chip.name
-            ));
-        }
-    }
     let sum = |such: fn(&Site) -> u64| first.sites.iter().map(such).sum::<u64>();
     let requests = sum(|site| site.counts.requests).max(1);
     let touched = sum(|site| site.counts.lines);
     let of_shared = sum(|site| if site.space == Space::Shared { site.counts.requests } else { 0 });
     let moves = SECTOR * sum(|site| site.counts.sectors_ideal).max(1);
     let lines = requests + touched;
-    let (blocks_per_sm, l1_bytes) = chip.residency(warps, first.shared_bytes);
+    let (blocks_per_sm, l1_bytes) = chip.residency(warps, first.shared_bytes)?;
+    let instructions = Instructions::of_kernel(Ptx::embedded().text(), run.kernel.name);
+    let mut trust = Trust::of(chip, run.family.name, &instructions, &first.sites);
+    let unknown = Unknown::default().reasons(&instructions, &first.sites);
+    if !unknown.is_empty() {
+        return Err(NotPredicted::NotModelled(unknown));
+    }
     // What it touched makes room.
     drop(first);
     let wave = (blocks_per_sm * u64::from(chip.sm_count)).min(total);
@@ -262,19 +291,29 @@ pub fn predict(run: &Run, chip: &Chip, effort: Effort) -> Result<Prediction, Str
     let turned_over = if blocks <= total && of_shared <= MOSTLY * touched { blocks * lines } else { 0 };
     let whole = if total <= SOME_WAVES * wave { (total * lines).min(WHOLE * effort.lines) } else { 0 };
     let budget = effort.lines.max(some_way.max(turned_over).min(DEEPER * effort.lines)).max(some_waves).max(whole);
+    let worth = budget.min(total * lines);
+    let budget = budget.min(effort.most);
     // A few more, so that some are waiting when the last of the effort is spent.
     let max_blocks = total.min((budget / lines).max(1) + wave);
-    let instructions = Instructions::of_kernel(Ptx::embedded().text(), run.kernel.name);
-    let mut machine = Machine::new(chip, instructions, blocks_per_sm, l1_bytes, budget);
+    if budget < worth {
+        trust.lower(format!(
+            "no more than {budget} of the {worth} lines and requests that tell were replayed: give --replay more"
+        ));
+    }
+    let mut machine = Machine::new(chip, instructions.clone(), blocks_per_sm, l1_bytes, budget);
     machine.flush_l2(chip);
     let start = machine.mark(0, 0.0);
     let watching = Arc::new(Watching {
-        machine: Mutex::new((machine, Stores::default())),
+        machine: Mutex::new(Replay { machine, stores: Stores::default(), unknown: Unknown::default(), blocks: 0 }),
         lines_a_warp: u32::try_from(budget / (wave * warps)).unwrap_or(u32::MAX).max(64),
     });
     let observer: Arc<dyn Observer> = watching.clone();
     let given = simulate(run, &Options { max_blocks, observer: Some(observer), ..options })?;
-    let (machine, stores) = &mut *watching.machine.lock().expect("no panic under this lock");
+    let Replay { machine, stores, unknown, .. } = &mut *watching.machine.lock().expect("no panic under this lock");
+    let unknown = unknown.reasons(&instructions, &given.sites);
+    if !unknown.is_empty() {
+        return Err(NotPredicted::NotModelled(unknown));
+    }
     let here = machine.finish();
     // All blocks are taken to make as many requests as those.
     let count = |such: fn(&Site) -> bool| {
@@ -299,7 +338,7 @@ pub fn predict(run: &Run, chip: &Chip, effort: Effort) -> Result<Prediction, Str
     let (limit, limit_share) = binding(&end, cycles);
     let predicted_ms = cycles / chip.clock_ghz / 1e6;
     let traffic = stores.of_launch(end.traffic, &given.sites, total as f64 / max_blocks as f64);
-    Ok(Prediction { predicted_ms, limit, limit_share, traffic, blocks_per_sm, replayed })
+    Ok(Prediction { predicted_ms, limit, limit_share, traffic, blocks_per_sm, replayed, trust })
 }
 
 /// Fewer waves than this do not show how a launch goes on.
@@ -390,11 +429,11 @@ fn binding(end: &Mark, cycles: f64) -> (Limit, f64) {
     if share >= BINDING { (limit, share) } else { (Limit::Latency, 1.0 - share) }
 }
 
-fn simulate(run: &Run, options: &Options) -> Result<sim::Outcome, String> {
-    let outcome =
-        sim::simulate(run.kernel, run.plan.clone(), options, &|_, _| ()).map_err(|error| error.to_string())?;
+fn simulate(run: &Run, options: &Options) -> Result<sim::Outcome, NotPredicted> {
+    let outcome = sim::simulate(run.kernel, run.plan.clone(), options, &|_, _| ())
+        .map_err(|error| NotPredicted::Simulation(error.to_string()))?;
     match outcome.findings.first() {
-        Some(finding) => Err(finding.to_string()),
+        Some(finding) => Err(NotPredicted::Simulation(finding.to_string())),
         None => Ok(outcome),
     }
 }

@@ -410,6 +410,11 @@ impl Multiprocessor {
         constants: &Constants,
         memory: &mut Memory,
     ) -> Option<Served> {
+        // Others would wait for each of these in turn.
+        if lines.len() > 1 {
+            let glances = lines.iter().map(|line| self.l1.glance(line.number) ^ memory.glance(line.number));
+            std::hint::black_box(glances.fold(0, |all, one| all ^ one));
+        }
         match request.what {
             What::SharedLoad | What::SharedStore => {
                 let wavefronts = f64::from(request.wavefronts);
@@ -564,14 +569,14 @@ impl Multiprocessor {
             return (self.read(line.number, wanted, at, constants, memory), Found::Missing);
         }
         let known = self.l1.touch(line.number);
-        let (lacks, ready) = (wanted & !known.valid, known.ready);
+        let (lacks, ready) = (wanted & !*known.valid, *known.ready);
         if lacks == 0 {
             return (ready, if ready > at { Found::Coming } else { Found::Here });
         }
-        known.valid |= lacks;
+        *known.valid |= lacks;
         let arrives = self.read(line.number, lacks, at, constants, memory).max(ready);
         if let Some(known) = self.l1.get(line.number) {
-            known.ready = arrives;
+            *known.ready = arrives;
         }
         (arrives, Found::Missing)
     }
@@ -604,8 +609,8 @@ impl Multiprocessor {
     ) -> Vec<(Load, f64)> {
         let arrives = leaves + self.way(number, constants, memory);
         let (last, known) = self.unsent.sent(number, arrives);
-        if last && let Some(line) = self.l1.get(number).filter(|line| line.ready == f64::INFINITY) {
-            line.ready = arrives;
+        if last && let Some(line) = self.l1.get(number).filter(|line| *line.ready == f64::INFINITY) {
+            *line.ready = arrives;
         }
         known
     }
@@ -625,10 +630,11 @@ impl Multiprocessor {
             };
             let alone = sectors(line) & !just & !*stored;
             *stored |= sectors(line);
-            if self.l1.get(line.number).is_none() && !self.l1.has_room(line.number) {
+            let is_here = self.l1.get(line.number).is_some();
+            if !is_here && !self.l1.has_room(line.number) {
                 self.l1.make_reserve(1);
             }
-            if self.l1.get(line.number).is_some() || self.l1.has_room(line.number) {
+            if is_here || self.l1.has_room(line.number) {
                 self.l1.touch(line.number);
             }
             let sent = self.send(start, alone, constants);

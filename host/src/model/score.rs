@@ -1,6 +1,6 @@
 //! Predictions beside what was measured, and how good they are.
 
-use super::{Chip, FITTED_ON, Prediction};
+use super::{Chip, FITTED_ON, NotPredicted, Prediction, Trust};
 use crate::cases::Run;
 use crate::record::{LaunchRecord, Machine, param};
 use crate::results::{self, Measurement};
@@ -27,7 +27,10 @@ pub struct Row {
     /// What is predicted.
     #[serde(flatten)]
     pub prediction: Option<Prediction>,
-    /// Why nothing is.
+    /// How far that is to be trusted.
+    #[serde(flatten)]
+    pub trust: Trust,
+    /// Why nothing is predicted, if something is wrong with the run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
     /// The time that was measured, in milliseconds.
@@ -104,13 +107,14 @@ impl Measured {
     }
 
     /// The row of a run.
-    pub fn row(&self, run: &Run, chip: &Chip, predicted: Result<Prediction, String>) -> Row {
+    pub fn row(&self, run: &Run, chip: &Chip, predicted: Result<Prediction, NotPredicted>) -> Row {
         let params = params(run);
         let known = self.0.get(&key(run.kernel.name, &params, &run.plan.launch.into())).cloned();
         let (measured_ms, measured) = known.unwrap_or_default();
-        let (prediction, error) = match predicted {
-            Ok(prediction) => (Some(prediction), None),
-            Err(error) => (None, Some(error)),
+        let (prediction, trust, error) = match predicted {
+            Ok(prediction) => (Some(prediction.clone()), prediction.trust, None),
+            Err(NotPredicted::NotModelled(because)) => (None, Trust::none(because), None),
+            Err(error) => (None, Trust::default(), Some(error.to_string())),
         };
         Row {
             kernel: run.kernel.name.to_owned(),
@@ -120,6 +124,7 @@ impl Measured {
             bytes: run.plan.bytes,
             large: run.plan.buffers.iter().map(gpu::suite::Buffer::bytes).sum::<u64>() >= 4 * chip.l2_bytes,
             prediction,
+            trust,
             error,
             measured_ms,
             measured,
@@ -382,7 +387,9 @@ mod tests {
                 traffic: Traffic { l1_wavefronts: 1e6, l1_tags: 2e6, dram_reads: 3e6, ..Traffic::default() },
                 blocks_per_sm: 8,
                 replayed: 1.0,
+                trust: Trust::default(),
             }),
+            trust: Trust::default(),
             error: None,
             measured_ms: Some(measured_ms),
             measured: COUNTERS.iter().map(|name| ((*name).to_owned(), 2e6)).collect(),

@@ -3,8 +3,9 @@
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Acquire, Ordering::Relaxed, Ordering::Release};
 
-/// Bytes of a page.
-pub(super) const PAGE: u64 = 1 << 16;
+/// Bytes of a page: as many as a system gives at a time. Of rows that lie further apart than this a few blocks touch little, as those of a
+/// transpose do.
+pub(super) const PAGE: u64 = 1 << 12;
 
 /// Which pages are ready, of memory that several workers touch.
 pub(super) struct Pages {

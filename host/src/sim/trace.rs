@@ -78,11 +78,25 @@ pub struct LinesEnd(u32);
 /// The warp of a barrier.
 pub const WHOLE_BLOCK: u16 = u16::MAX;
 
+/// The lanes of a request.
+#[derive(Clone, Copy, Debug)]
+pub struct Lanes {
+    /// Those that make it, as bits; none of a wait.
+    pub mask: u32,
+    /// How many addresses they add to, if it is an addition.
+    pub addresses: u32,
+}
+
+/// Requests of a block whose lanes are kept.
+const WITH_LANES: usize = 1 << 12;
+
 /// What a block asked for.
 #[derive(Clone, Debug, Default)]
 pub struct Trace {
     /// Its requests: in order for each warp, and with the barriers of the block between them.
     pub requests: Vec<Traced>,
+    /// The lanes of the first of them.
+    pub lanes: Vec<Lanes>,
     /// The lines that they touch. Lanes mostly have theirs equally far apart, and a block may touch many millions of lines.
     rows: Vec<Row>,
     /// How many lines of a warp to keep: once it has touched them, its requests are left out.
@@ -157,6 +171,10 @@ impl Trace {
             (lines, missing, tags) = passes(addresses, mask, width, site.operation());
         }
         self.touched[warp_number] += 1 + lines.len() as u32;
+        if self.lanes.len() < WITH_LANES {
+            let addresses = if what == What::Atomic { banks::distinct(addresses, mask) as u32 } else { 0 };
+            self.lanes.push(Lanes { mask, addresses });
+        }
         self.push(warp as u16, what, site.at(), [wavefronts, missing, tags], &lines);
     }
 
@@ -168,6 +186,9 @@ impl Trace {
             warp => self.touched.get(usize::from(warp)).is_none_or(goes_on),
         };
         if kept {
+            if self.lanes.len() < WITH_LANES {
+                self.lanes.push(Lanes { mask: 0, addresses: 0 });
+            }
             self.push(warp, What::Wait, at, [0; 3], &[]);
         }
     }
