@@ -133,6 +133,22 @@ fn fewer_threads_find_the_same() {
     assert!(ended(few, 0).stdout == expected);
 }
 
+/// Each of a block's 1024 threads waits on a stack of its own, of which a process has room for no more than some ten thousand.
+#[test]
+fn any_number_of_threads_runs_blocks_of_any_size() {
+    let arguments =
+        |threads| ["simulate", "-k", "^matmul_tiled$", "--shape", "512", "--threads", threads, "--json", "-"];
+    let of = |threads| {
+        let simulated = report(&unlimited(&arguments(threads))).results.remove(0).simulated.expect("counts");
+        serde_json::to_string(&simulated.sites).expect("JSON")
+    };
+    let few = of("1");
+    assert!(few.contains("\"sectors\""), "{few}");
+    for threads in ["32", "256"] {
+        assert_eq!(of(threads), few, "{threads} threads");
+    }
+}
+
 #[test]
 fn with_little_memory_a_run_fails_and_the_report_is_kept() {
     for kibibytes in [100_000, 200_000, 400_000, 1_000_000] {

@@ -35,7 +35,7 @@ unsafe fn element(src: Global<f32>, i: usize) -> f32 {
 #[kernel]
 unsafe fn called_from_both_halves(src: Global<f32>, dst: GlobalMut<f32>) {
     let i = thread::index_x();
-    let value = if i % 2 == 0 { element(src, i) } else { 2.0 * element(src, i + 64) };
+    let value = if i.is_multiple_of(2) { element(src, i) } else { 2.0 * element(src, i + 64) };
     dst.store(i, value);
 }
 
@@ -55,13 +55,13 @@ unsafe fn called_in_calls(src: Global<f32>, dst: GlobalMut<f32>) {
 unsafe fn called_closure(src: Global<f32>, dst: GlobalMut<f32>) {
     let i = thread::index_x();
     let element = |i: usize| src.load(i);
-    let value = if i % 2 == 0 { element(i) } else { 2.0 * element(i + 64) };
+    let value = if i.is_multiple_of(2) { element(i) } else { 2.0 * element(i + 64) };
     dst.store(i, value);
 }
 
 #[device]
 fn twice(of: impl Fn(usize) -> f32, i: usize) -> f32 {
-    if i % 2 == 0 { of(i) } else { of(i + 64) }
+    if i.is_multiple_of(2) { of(i) } else { of(i + 64) }
 }
 
 #[kernel]
@@ -72,12 +72,12 @@ unsafe fn called_argument(src: Global<f32>, dst: GlobalMut<f32>) {
 
 #[test]
 fn each_call_of_a_device_function_or_a_closure_makes_requests_of_its_own() {
-    let halves = || plan(|i| if i % 2 == 0 { i as f32 } else { (2 * (i + 64)) as f32 });
+    let halves = || plan(|i| if i.is_multiple_of(2) { i as f32 } else { (2 * (i + 64)) as f32 });
     assert_eq!(requests(called_from_both_halves::KERNEL, halves(), "src", Operation::Load), 2);
     assert_eq!(requests(called_closure::KERNEL, halves(), "src", Operation::Load), 2);
     let sums = plan(|i| (4 * i + 32 + 64 + 96) as f32);
     assert_eq!(requests(called_in_calls::KERNEL, sums, "src", Operation::Load), 4);
-    let argument = plan(|i| if i % 2 == 0 { i as f32 } else { (i + 64) as f32 });
+    let argument = plan(|i| if i.is_multiple_of(2) { i as f32 } else { (i + 64) as f32 });
     assert_eq!(requests(called_argument::KERNEL, argument, "src", Operation::Load), 2);
 }
 
@@ -147,6 +147,7 @@ fn so_do_lanes_that_meet_within_a_part() {
 
 /// The lanes go through a loop by hand, and leave it at its end.
 #[kernel]
+#[allow(clippy::while_let_on_iterator)]
 unsafe fn loop_by_hand(src: Global<f32>, dst: GlobalMut<f32>) {
     let i = thread::index_x();
     let mut sum = 0.0;
@@ -232,7 +233,7 @@ unsafe fn different_arrays(src: Global<f32>, dst: GlobalMut<f32>, n: usize) {
         unused.store(0, 0.0);
     }
     let lane = warp::lane_id();
-    if thread::block_idx_x() % 2 == 0 {
+    if thread::block_idx_x().is_multiple_of(2) {
         small.store(lane, src.load(i));
         dst.store(i, small.load(lane));
     } else {
@@ -253,4 +254,40 @@ fn shared_arrays_are_placed_as_they_are_declared_whoever_touches_them() {
         let outcome = checked(different_arrays::KERNEL, &plan, &on_threads(threads));
         assert_eq!(outcome.shared_bytes, 4 * (32 + 8000 + 1000), "{threads} threads");
     }
+}
+
+/// No loop of the two is long by itself.
+#[kernel]
+unsafe fn long_nest(src: Global<f32>, dst: GlobalMut<f32>, outer: u32, inner: u32) {
+    let mut last = 0.0;
+    for _ in steps(0..outer, 1) {
+        for k in steps(0..inner, 1) {
+            last = src.load((k % 128) as usize);
+        }
+    }
+    dst.store(warp::lane_id() as usize, last);
+}
+
+/// Megabytes that this process has had at most.
+#[cfg(target_os = "linux")]
+fn most_megabytes() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").expect("Linux says");
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("how much memory there was");
+    line.trim().trim_end_matches(" kB").parse::<u64>().expect("a number") / 1024
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn accesses_of_nested_loops_are_counted_on_the_way() {
+    let (outer, inner) = (1000u32, 2000u32);
+    let plan = one_warp()
+        .buffer(Buffer::input("src", 128, |i| i as f32).expect("a small buffer"))
+        .buffer(Buffer::output("dst", 32, move |_| ((inner - 1) % 128) as f32).expect("a small buffer"))
+        .scalar("outer", outer)
+        .scalar("inner", inner);
+    let before = most_megabytes();
+    let counted = requests(long_nest::KERNEL, Ok(plan), "src", Operation::Load);
+    assert_eq!(counted, u64::from(outer) * u64::from(inner));
+    // Half a kilobyte for each access would be a gigabyte.
+    assert!(most_megabytes() < before + 200, "{} MB, {before} before", most_megabytes());
 }

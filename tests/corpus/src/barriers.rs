@@ -165,7 +165,7 @@ fn everybody() {
 #[kernel]
 pub unsafe fn divergent_in_calls(src: Global<f32>, dst: GlobalMut<f32>) {
     let i = thread::index_x();
-    if i % 2 == 0 {
+    if i.is_multiple_of(2) {
         everybody(); // A: everybody
     } else {
         everybody(); // B: everybody
@@ -176,7 +176,7 @@ pub unsafe fn divergent_in_calls(src: Global<f32>, dst: GlobalMut<f32>) {
 #[kernel]
 pub unsafe fn divergent_in_calls_twin(src: Global<f32>, dst: GlobalMut<f32>) {
     let i = thread::index_x();
-    if i % 2 == 0 {
+    if i.is_multiple_of(2) {
         dst.store(i, src.load(i));
     }
     everybody();

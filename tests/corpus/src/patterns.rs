@@ -101,7 +101,8 @@ host_only! {
             }
         }
         // Of one word, of neighbouring words in turn, in order and in reverse, of one bank, and by some lanes of a word alone.
-        let of: [(&str, fn(u32) -> u32); 7] = [
+        type Elements = (&'static str, fn(u32) -> u32);
+        let of: [Elements; 7] = [
             ("one element", |_| 5),
             ("one word", |lane| lane % 2),
             ("linear", |lane| lane),
