@@ -140,9 +140,9 @@ fn notices(metadata: &Value, library_apart: bool) -> Result<String> {
         let folder = Path::new(field("manifest_path")).parent().context("a manifest without a folder")?;
         let files = licence_files(folder, package["license_file"].as_str())?;
         if files.is_empty() {
-            let authors: Vec<_> =
-                package["authors"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
-            writeln!(out, "  by {}; the package has no file with the licence", authors.join(", "))?;
+            let authors = package["authors"].as_array().into_iter().flatten().filter_map(Value::as_str);
+            authors.map(|author| writeln!(out, "  by {author}")).collect::<Result<(), _>>()?;
+            writeln!(out, "  the package has no file with the licence")?;
         }
         for file in files {
             let text =
