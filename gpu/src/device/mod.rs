@@ -591,38 +591,10 @@ pub use backend::Loop;
 /// Writes a loop's body once for each value, so that every compiler sees straight-line code and may batch its loads:
 /// `unroll!(for j in [0, 8, 16, 24] { … })`, where `j` is a `u32`.
 ///
-/// A loop whose length only the launch knows is written out a few times an iteration, and once for what is left, as CUDA's
-/// `#pragma unroll 8` does: `unroll!(8, for k in steps(0..n, 1) { … })`, whose body has no `break` or `continue`.
-///
 /// The body's tokens keep their source positions, and the simulator sees each copy as an iteration.
 #[macro_export]
 #[doc(hidden)]
 macro_rules! __unroll {
-    (2, for $($loop:tt)*) => { $crate::device::unroll!(@steps 1 [1] $($loop)*) };
-    (4, for $($loop:tt)*) => { $crate::device::unroll!(@steps 3 [1 2 3] $($loop)*) };
-    (8, for $($loop:tt)*) => { $crate::device::unroll!(@steps 7 [1 2 3 4 5 6 7] $($loop)*) };
-    (@steps $last:literal [$($copy:tt)*] $i:ident in steps($range:expr, $step:expr) $body:block) => {{
-        let (range, step) = ($range, $step);
-        let mut next = range.start;
-        let mut iterations = $crate::device::Loop::here();
-        iterations.begin();
-        // As long as the last copy's index lies in the range.
-        let end = range.end.saturating_sub($last * step);
-        while next < end {
-            $crate::device::unroll!(@copy 0 next step iterations $i $body);
-            $($crate::device::unroll!(@copy $copy next step iterations $i $body);)*
-        }
-        while next < range.end {
-            $crate::device::unroll!(@copy 0 next step iterations $i $body);
-        }
-        iterations.end();
-    }};
-    (@copy $number:tt $next:ident $step:ident $iterations:ident $i:ident $body:block) => {{
-        let $i = $next;
-        $iterations.next();
-        $body
-        $next += $step;
-    }};
     (for $i:ident in [$($value:expr),+ $(,)?] $body:block) => {{
         let mut iterations = $crate::device::Loop::here();
         iterations.begin();

@@ -20,10 +20,10 @@ pub unsafe fn constant_global(src: Global<f32>, table: Global<f32>, dst: GlobalM
     if i < n {
         // A warp reads one line, and stores one line.
         let (x, mut sum) = (src.load(i), 0.0);
-        unroll!(8, for k in steps(0..terms, 1) {
+        for k in steps(0..terms, 1) {
             // One word for the whole warp.
             sum = fma(table.load(k as usize), x, sum);
-        });
+        }
         dst.store(i, sum);
     }
 }
@@ -37,10 +37,10 @@ pub unsafe fn constant_nc(src: Global<f32>, table: Global<f32>, dst: GlobalMut<f
     if i < n {
         // A warp reads one line, and stores one line.
         let (x, mut sum) = (src.load(i), 0.0);
-        unroll!(8, for k in steps(0..terms, 1) {
+        for k in steps(0..terms, 1) {
             // One word for the whole warp.
             sum = fma(table.load_nc(k as usize), x, sum);
-        });
+        }
         dst.store(i, sum);
     }
 }
@@ -56,10 +56,10 @@ pub unsafe fn constant_uniform(src: Global<f32>, dst: GlobalMut<f32>, n: usize, 
     if i < n {
         // A warp reads one line, and stores one line.
         let (x, mut sum) = (src.load(i), 0.0);
-        unroll!(8, for k in steps(0..terms, 1) {
+        for k in steps(0..terms, 1) {
             // One word for the whole warp: one pass.
             sum = fma(table.load(k), x, sum);
-        });
+        }
         dst.store(i, sum);
     }
 }

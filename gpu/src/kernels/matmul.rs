@@ -63,10 +63,10 @@ unsafe fn multiply(a: Global<f32>, b: Global<f32>, c: GlobalMut<f32>, row: u32, 
     let [m, n, depth] = shape;
     if row < m && column < n {
         let mut sum = 0.0;
-        unroll!(2, for k in steps(0..depth, 1) {
+        for k in steps(0..depth, 1) {
             // Lanes along a row: one word of A for all, one line of B. Along a column: 32 lines of A, one word of B.
             sum = fma(a.load(at(row, k, depth)), b.load(at(k, column, n)), sum);
-        });
+        }
         // One line, or 32.
         c.store(at(row, column, n), sum);
     }

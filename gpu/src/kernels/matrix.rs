@@ -90,10 +90,10 @@ pub unsafe fn matrix_column_sums_thread(src: Global<f32>, dst: GlobalMut<f32>, w
     let x = thread::index_x();
     if x < width {
         let mut sum = 0.0;
-        unroll!(4, for y in steps(0..height, 1) {
+        for y in steps(0..height, 1) {
             // The warp reads 32 neighbours of one row.
             sum += src.load(y * width + x);
-        });
+        }
         // The sums of neighbouring columns are one line.
         dst.store(x, sum);
     }
