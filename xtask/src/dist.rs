@@ -141,7 +141,9 @@ fn notices(metadata: &Value, library_apart: bool) -> Result<String> {
         let files = licence_files(folder, package["license_file"].as_str())?;
         if files.is_empty() {
             let authors = package["authors"].as_array().into_iter().flatten().filter_map(Value::as_str);
-            authors.map(|author| writeln!(out, "  by {author}")).collect::<Result<(), _>>()?;
+            for author in authors {
+                writeln!(out, "  by {author}")?;
+            }
             writeln!(out, "  the package has no file with the licence")?;
         }
         for file in files {
