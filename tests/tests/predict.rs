@@ -377,7 +377,7 @@ fn counters_need_a_gpu_and_what_was_asked_for_is_checked_first() {
         program.args(["profile", "--counters-only"]).args(arguments).assert()
     };
     let blocks = profile(&["--max-blocks", "3"]).code(2).stdout("");
-    blocks.stderr(predicate::str::contains("--max-blocks: the hardware counts whole grids"));
+    blocks.stderr(predicate::str::contains("'--counters-only' cannot be used with '--max-blocks <N>'"));
     profile(&["--sizes", "huge"]).code(2).stdout("").stderr(predicate::str::contains("large, small"));
     if busload::cuda::Gpu::open(busload::ptx::EMBEDDED).is_err_and(|error| error.means_none()) {
         profile(&["-k", "^copy_vec4$"]).code(2).stdout("").stderr(predicate::str::contains("profile needs a GPU"));

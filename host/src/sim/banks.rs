@@ -25,20 +25,24 @@ fn distinct_banks(addresses: &[u64; 32], mask: u32) -> bool {
 
 /// Wavefronts of one request: `addresses` in bytes by lane, of which those in `mask` are active, `width` bytes each.
 pub fn wavefronts(addresses: &[u64; 32], mask: u32, width: u64, operation: Operation) -> u64 {
-    if width == 4 {
-        let step = if mask == u32::MAX { even_step(addresses) } else { None };
-        if let Some(wavefronts) = step.and_then(|step| evenly_spaced(step, width)) {
-            return wavefronts;
-        }
-        if distinct_banks(addresses, mask) {
-            return 1;
-        }
+    let step = if width == 4 && mask == u32::MAX { even_step(addresses) } else { None };
+    if let Some(wavefronts) = step.and_then(|step| evenly_spaced(step, width)) {
+        return wavefronts;
     }
-    let lanes_together = lanes_together(addresses, mask, width, operation);
+    wavefronts_of_part(addresses, mask, mask, width, operation)
+}
+
+/// Wavefronts of those lanes of a request that are in `part`: they come without the other active ones, whose lines the tag stage
+/// looks up at another time.
+pub(super) fn wavefronts_of_part(addresses: &[u64; 32], part: u32, mask: u32, width: u64, operation: Operation) -> u64 {
+    if width == 4 && distinct_banks(addresses, part) {
+        return 1;
+    }
+    let lanes_together = lanes_of_part_together(addresses, part, mask, width, operation);
     (0..32)
         .step_by(lanes_together)
         .map(|first| {
-            let group = mask >> first & (u32::MAX >> (32 - lanes_together));
+            let group = part >> first & (u32::MAX >> (32 - lanes_together));
             passes(&addresses[first..], group, width)
         })
         .sum()
@@ -57,7 +61,11 @@ pub(super) fn evenly_spaced(step: i64, width: u64) -> Option<u64> {
 
 /// How many neighbouring lanes the wavefronts of a request serve at a time: lanes of different groups never conflict.
 pub fn lanes_together(addresses: &[u64; 32], mask: u32, width: u64, operation: Operation) -> usize {
-    let paired = || operation == Operation::Load && paired(addresses, mask);
+    lanes_of_part_together(addresses, mask, mask, width, operation)
+}
+
+fn lanes_of_part_together(addresses: &[u64; 32], part: u32, mask: u32, width: u64, operation: Operation) -> usize {
+    let paired = || operation == Operation::Load && paired(addresses, part, mask);
     match width {
         0..=4 => 32,
         8 if paired() => 32,
@@ -81,12 +89,12 @@ pub fn distinct(addresses: &[u64; 32], mask: u32) -> u64 {
     (0..32).filter(first_to_want).count() as u64
 }
 
-/// Whether no active lane `n` goes elsewhere than an active lane `n ^ 1`, or none elsewhere than `n ^ 2`.
-fn paired(addresses: &[u64; 32], mask: u32) -> bool {
-    let active = |lane: usize| mask >> lane & 1 == 1;
-    [1, 2]
-        .into_iter()
-        .any(|xor| (0..32).all(|lane| !active(lane) || !active(lane ^ xor) || addresses[lane] == addresses[lane ^ xor]))
+/// Whether each lane `n` in `part` is paired with lane `n ^ 1`, or each with `n ^ 2`: that lane is inactive, or is in the part too
+/// and goes to the same address.
+fn paired(addresses: &[u64; 32], part: u32, mask: u32) -> bool {
+    let is_in = |lanes: u32, lane: usize| lanes >> lane & 1 == 1;
+    let is_paired = |lane, other| !is_in(mask, other) || is_in(part, other) && addresses[lane] == addresses[other];
+    [1, 2].into_iter().any(|xor| (0..32).all(|lane| !is_in(part, lane) || is_paired(lane, lane ^ xor)))
 }
 
 /// The most distinct words that one bank has to send to the lanes in `mask`.

@@ -250,7 +250,8 @@ fn passes(addresses: &[u64; 32], mask: u32, width: u64, operation: Operation) ->
         load[bank] += 1;
     }
     let tags = load.into_iter().max().unwrap_or(0);
-    let wavefronts = passes[..tags].iter().map(|mask| banks::wavefronts(addresses, *mask, width, operation)).sum();
+    let wavefronts =
+        passes[..tags].iter().map(|part| banks::wavefronts_of_part(addresses, *part, mask, width, operation)).sum();
     (lines, wavefronts, tags as u64)
 }
 
