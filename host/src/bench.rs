@@ -189,8 +189,17 @@ pub struct OnGpu {
 
 /// Verifies a kernel on a GPU and then, with `samples`, times it. `copy_gbps` is the device's copy of as many bytes.
 pub fn on_gpu(gpu: &Gpu, run: &Run, samples: Option<Samples>, copy_gbps: Option<f64>) -> OnGpu {
+    judged(gpu, run, Verified::Surely, samples, copy_gbps)
+}
+
+/// Launches a kernel once on a GPU, as a profiler counts launches, and verifies it as far as one run tells.
+pub fn once_on_gpu(gpu: &Gpu, run: &Run) -> OnGpu {
+    judged(gpu, run, Verified::Once, None, None)
+}
+
+fn judged(gpu: &Gpu, run: &Run, verified: Verified, samples: Option<Samples>, copy_gbps: Option<f64>) -> OnGpu {
     let result = gpu.prepare(&run.kernel, &run.plan);
-    let mut done = judge_on_gpu(gpu, record(run, "gpu"), result, samples, copy_gbps);
+    let mut done = judge_on_gpu(gpu, record(run, "gpu"), result, verified, samples, copy_gbps);
     done.record.verified &= run.plan.has_output();
     done
 }
@@ -202,13 +211,14 @@ pub fn library_on_gpu(gpu: &Gpu, run: &Run, samples: Option<Samples>, copy_gbps:
     record.kernel = run.plan.library?.name().to_owned();
     record.family = "library".to_owned();
     record.launch = None;
-    Some(judge_on_gpu(gpu, record, result, samples, copy_gbps))
+    Some(judge_on_gpu(gpu, record, result, Verified::Surely, samples, copy_gbps))
 }
 
 fn judge_on_gpu(
     gpu: &Gpu,
     mut record: Record,
     prepared: Result<Prepared<'_>, RunError>,
+    verified: Verified,
     samples: Option<Samples>,
     copy_gbps: Option<f64>,
 ) -> OnGpu {
@@ -219,7 +229,7 @@ fn judge_on_gpu(
             blocks_per_sm,
             share: f64::from(blocks_per_sm * block_threads) / f64::from(gpu.facts().threads_per_sm),
         });
-        verify_and_time(&prepared, samples)
+        verify_and_time(&prepared, verified, samples)
     });
     match result {
         Ok(samples_taken) => {
@@ -259,9 +269,22 @@ impl From<RunError> for Failure {
 /// The milliseconds of each sample, and the median of the ticks a request, if the kernel reads the clock.
 type Taken = (Vec<f64>, Option<f64>);
 
-fn verify_and_time(prepared: &Prepared<'_>, samples: Option<Samples>) -> Result<Option<Taken>, Failure> {
-    // What holds its poison after either run, nobody wrote: no byte is right in both.
-    for poison in [POISON, OTHER_POISON] {
+/// How a kernel is verified on a GPU.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Verified {
+    /// By one run.
+    Once,
+    /// By two, with another poison each: what holds its poison after both, nobody wrote, and no byte of it is right in both.
+    Surely,
+}
+
+fn verify_and_time(
+    prepared: &Prepared<'_>,
+    verified: Verified,
+    samples: Option<Samples>,
+) -> Result<Option<Taken>, Failure> {
+    let poisons: &[u8] = if verified == Verified::Once { &[POISON] } else { &[POISON, OTHER_POISON] };
+    for &poison in poisons {
         let mut checks: Vec<(&'static str, Check<'_>)> = Vec::new();
         prepared.verify(poison, &mut |buffer, start, bytes| {
             if checks.last().is_none_or(|(name, _)| *name != buffer.name) {

@@ -88,7 +88,8 @@ pub fn command() -> Command {
             )
             .arg(on())
             .arg(ptx())
-            .arg(resume()),
+            .arg(resume())
+            .arg(Arg::new("once").long("once").action(ArgAction::SetTrue).hide(true)),
         )
         .subcommand(
             selection(
@@ -915,7 +916,7 @@ fn bench(matches: &ArgMatches) -> Result<bool> {
             if l2 == L2::Cold { "flushed before" } else { "left as it was before" }
         ))?;
     }
-    on_gpu(&gpu, runs, child.unwrap_or(0), Some(samples), &mut output);
+    on_gpu(&gpu, runs, child.unwrap_or(0), OnGpu::Measure(samples), &mut output);
     output.finish()
 }
 
@@ -948,7 +949,8 @@ fn verify(matches: &ArgMatches) -> Result<bool> {
     let options = simulator_options(matches);
     simulate_all(&simulated, |_| options.clone(), &mut output);
     if let Some(gpu) = &gpu {
-        on_gpu(gpu, on_gpu_too, child.unwrap_or(0), None, &mut output);
+        let how = if matches.get_flag("once") { OnGpu::Once } else { OnGpu::Verify };
+        on_gpu(gpu, on_gpu_too, child.unwrap_or(0), how, &mut output);
     }
     output.finish()
 }
@@ -1009,8 +1011,18 @@ fn same_runs(matches: &ArgMatches) -> Vec<std::ffi::OsString> {
     arguments
 }
 
-/// Runs the cases from the `first` on; with `samples`, the device's copy before them.
-fn on_gpu(gpu: &Gpu, runs: Vec<Run>, first: usize, samples: Option<Samples>, output: &mut Output) {
+/// What to do with kernels on a GPU.
+#[derive(Clone, Copy)]
+enum OnGpu {
+    /// Launch each once, to be profiled.
+    Once,
+    Verify,
+    Measure(Samples),
+}
+
+/// Runs the cases from the `first` on; the device's copy before those that are measured.
+fn on_gpu(gpu: &Gpu, runs: Vec<Run>, first: usize, how: OnGpu, output: &mut Output) {
+    let samples = if let OnGpu::Measure(samples) = how { Some(samples) } else { None };
     let mut copies = BTreeMap::new();
     if let Some(samples) = samples {
         let mut sizes: Vec<u64> = runs[first.min(runs.len())..].iter().map(|run| run.plan.bytes).collect();
@@ -1031,7 +1043,10 @@ fn on_gpu(gpu: &Gpu, runs: Vec<Run>, first: usize, samples: Option<Samples>, out
     for (i, run) in runs.iter().enumerate().skip(first) {
         output.progress.at(run, 0, 0);
         let copy_gbps = copies.get(&run.plan.bytes).copied().flatten();
-        let mut done = bench::on_gpu(gpu, run, samples, copy_gbps);
+        let mut done = match how {
+            OnGpu::Once => bench::once_on_gpu(gpu, run),
+            OnGpu::Verify | OnGpu::Measure(_) => bench::on_gpu(gpu, run, samples, copy_gbps),
+        };
         if !done.lost
             && let Some(library) = bench::library_on_gpu(gpu, run, samples, copy_gbps)
         {

@@ -82,7 +82,7 @@ pub(super) fn launches(
         command.extend(["--section", "SourceCounters"].map(OsStr::new));
     }
     command.extend(["--metrics".as_ref(), metrics.as_ref(), "--export".as_ref(), report, ourselves.as_os_str()]);
-    command.extend(["verify", "--on", "gpu"].map(OsStr::new));
+    command.extend(["verify", "--once", "--on", "gpu"].map(OsStr::new));
     command.extend(arguments.iter().map(OsString::as_os_str));
     ncu.run(command)?;
     let page = |page: &[&str]| {
