@@ -45,7 +45,7 @@ pub struct Chip {
     pub sm_count: u32,
     /// The clock of the multiprocessors.
     pub clock_ghz: f64,
-    /// Warps that a multiprocessor holds.
+    /// Warps that an SM holds.
     pub warps_per_sm: u64,
     /// Blocks that it holds.
     pub blocks_per_sm: u64,
@@ -83,7 +83,7 @@ pub enum ChipError {
     },
 }
 
-/// A block that no multiprocessor of a chip has room for.
+/// A block that no SM of a chip has room for.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TooLarge {
     /// For its shared memory.
@@ -101,12 +101,12 @@ pub enum TooLarge {
     },
     /// For its warps.
     #[error(
-        "a block has {needed} warps, and a multiprocessor of {chip} holds {most} (warps_per_sm): launch smaller blocks, or name another --chip"
+        "a block has {needed} warps, and an SM of {chip} holds {most} (warps_per_sm): launch smaller blocks, or name another --chip"
     )]
     Warps {
         /// Warps that it has.
         needed: u64,
-        /// Warps that a multiprocessor holds.
+        /// Warps that an SM holds.
         most: u64,
         /// Of which chip.
         chip: String,
@@ -380,7 +380,7 @@ mod tests {
 
     /// 163 KiB on compute capability 8.0 and 227 KiB on 9.0 (CUDA C++ Programming Guide, maximum amount of shared memory per block).
     #[test]
-    fn a_block_that_no_multiprocessor_has_room_for_is_refused_with_the_limit_and_whose_it_is() {
+    fn a_block_that_no_sm_has_room_for_is_refused_with_the_limit_and_whose_it_is() {
         for (name, most) in [("a100-40", 163), ("a100-80", 163), ("h100-pcie", 227), ("h100-sxm", 227), ("h200", 227)] {
             let chip = Chip::load(name).expect("is built in");
             assert_eq!(chip.residency(8, most << 10).map(|(blocks, _)| blocks), Ok(1), "{name}");
