@@ -157,8 +157,13 @@ pub fn command() -> Command {
                 Arg::new("replay")
                     .long("replay")
                     .value_name("LINES")
-                    .help("Replay so many lines and requests of a launch at most, which take about a microsecond each")
-                    .value_parser(clap::value_parser!(u64).range(1 << 16..)),
+                    .help("Replay so many lines and requests of a launch at most, each of which takes some microseconds, or all")
+                    .long_help(
+                        "Replay so many lines and requests of a launch at most, each of which takes some microseconds, or \
+                         all: as many as tell anything, which takes up to some minutes a launch",
+                    )
+                    .default_value("4194304")
+                    .value_parser(lines_to_replay),
             )
             .arg(
                 Arg::new("markdown")
@@ -802,7 +807,7 @@ fn predict(matches: &ArgMatches) -> Result<bool> {
     let exports = Exports::open(matches)?;
     let threads = matches.get_one::<u32>("threads").map_or(Effort::default().threads, |threads| *threads as usize);
     let workers = threads.min(runs.len()).max(1);
-    let most = matches.get_one::<u64>("replay").copied().unwrap_or(u64::MAX);
+    let most = matches.get_one::<u64>("replay").copied().expect("has a default");
     let effort = Effort { most, threads: threads / workers, ..Effort::default() };
     let progress = Progress::new(runs.len() as u64);
     let rows = Mutex::new(vec![None; runs.len()]);
@@ -861,6 +866,13 @@ fn explain(matches: &ArgMatches) -> Result<bool> {
     let text_written = (!is_taken).then(|| report::print(&explain::text(&explanations[shown])));
     [json_written, html_written, text_written].into_iter().flatten().collect::<Result<()>>()?;
     Ok(true)
+}
+
+/// How much to replay of a launch: `all` has no limit.
+fn lines_to_replay(text: &str) -> Result<u64, String> {
+    const LEAST: u64 = 1 << 16;
+    let lines = if text == "all" { Some(u64::MAX) } else { text.parse().ok() };
+    lines.filter(|lines| *lines >= LEAST).ok_or_else(|| format!("it is neither all nor a number from {LEAST}"))
 }
 
 /// The kernel on the case asked for, or on the first of the defaults, and where the page and the JSON go.

@@ -70,7 +70,7 @@ fn predicted(chip: &Chip, kernel: &str, values: &[(&str, Value)]) -> Prediction 
 
 /// The same with so many lines and requests replayed at most.
 fn partly(chip: &Chip, kernel: &str, values: &[(&str, Value)], lines: u64) -> Prediction {
-    let prediction = model::predict(&run(chip, kernel, values), chip, Effort { lines, ..Effort::default() });
+    let prediction = model::predict(&run(chip, kernel, values), chip, Effort { lines, ..Effort::unlimited() });
     prediction.unwrap_or_else(|error| panic!("{kernel}: {error}"))
 }
 
@@ -153,7 +153,7 @@ fn a_recorded_prediction_is_what_is_predicted_today() {
             let row = rows.iter().find(|row| row.kernel == name && row.case == case);
             let row = row.unwrap_or_else(|| panic!("{name} on {case} is not in it: predict anew"));
             let before = row.prediction.as_ref().unwrap_or_else(|| panic!("{name}: {:?}", row.error));
-            let now = model::predict(&run, &chip, Effort::default()).expect("a prediction");
+            let now = model::predict(&run, &chip, Effort::unlimited()).expect("a prediction");
             close(before.predicted_ms, now.predicted_ms, 1e-6);
         }
     }
@@ -309,24 +309,29 @@ fn a_part_that_is_replayed_goes_on_alike_on_any_number_of_threads() {
 
 #[test]
 fn no_more_is_replayed_than_was_asked_for_and_that_is_said() {
-    let of = |replay: &[&str]| {
-        let asked = ["--chip", "h200", "-k", "^strided_read$", "--elements", "2097152", "--stride", "2", "--json", "-"];
+    let of = |stride: &str, replay: &[&str]| {
+        let asked =
+            ["--chip", "h200", "-k", "^strided_read$", "--elements", "2097152", "--stride", stride, "--json", "-"];
         let (_, mut rows) = read(&printed(&[&asked[..], replay].concat()));
         let row = rows.remove(0);
         (row.prediction.expect("a prediction"), row.trust)
     };
-    let (whole, trust) = of(&[]);
-    assert_eq!((whole.replayed, trust.confidence, trust.because.len()), (1.0, Some(Confidence::High), 0));
-    let (part, trust) = of(&["--replay", "131072"]);
+    let (whole, trust) = of("2", &["--replay", "all"]);
+    let high = Trust { confidence: Some(Confidence::High), because: vec![] };
+    assert_eq!((whole.replayed, &trust), (1.0, &high));
+    assert_eq!(of("2", &[]), (whole.clone(), high));
+    let (part, trust) = of("2", &["--replay", "131072"]);
     assert!((0.3..0.8).contains(&part.replayed), "{part:?}");
     close(part.predicted_ms, whole.predicted_ms, 0.3);
-    assert_eq!(trust.confidence, Some(Confidence::Low));
+    assert_eq!(trust.confidence, Some(Confidence::High), "more than one wave");
+    let (_, trust) = of("16", &["--replay", "65536"]);
+    assert_eq!(trust.confidence, Some(Confidence::Low), "less than one");
+    let because = &trust.because[0];
     assert!(
-        trust.because[0].contains("no more than 131072 of the") && trust.because[0].contains("--replay"),
-        "{trust:?}"
+        because.contains("65536 lines and requests were replayed, of") && because.contains("--replay"),
+        "{because}"
     );
-    assert_eq!(of(&["--replay", "1000000"]), (whole, Trust { confidence: Some(Confidence::High), because: vec![] }));
-    refused(folder().path(), &["--replay", "10"], &["--replay", "10", "65536"]);
+    refused(folder().path(), &["--replay", "10"], &["--replay", "10", "65536", "all"]);
 }
 
 #[test]
@@ -579,7 +584,7 @@ fn every_family_of_the_committed_predictions_is_trusted() {
     runs.retain(|run| MEASURED_FAMILIES.contains(&run.family.name));
     assert!(runs.len() > 100, "{} kernels", runs.len());
     for run in runs {
-        let prediction = model::predict(&run, &chip, Effort { lines: 1, ..Effort::default() });
+        let prediction = model::predict(&run, &chip, Effort { lines: 1, ..Effort::unlimited() });
         let trust = prediction.unwrap_or_else(|error| panic!("{}: {error}", run.kernel.name)).trust;
         assert_eq!(trust.because, ["no prediction for NVIDIA H200 was held to a measurement"], "{}", run.kernel.name);
     }

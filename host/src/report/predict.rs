@@ -26,7 +26,7 @@ pub fn prediction_table(rows: &[Row]) -> String {
     }
     let notes = "Predicted from simulated counts and a description of the chip; nothing but the last two columns was \
                  measured. In brackets how far a count is from the hardware's.\n\
-                 Confidence: high for a family that was measured on this chip (an H200's times were off by 3.7 % in the median), medium \
+                 Confidence: high for a family that was measured on this chip (an H200's times were off by 3.9 % in the median), medium \
                  for any other kernel (9.2 %, 138 of 167 launches within 30 %), low where something had to be assumed.";
     let mut text = format!("{}\n{notes}\n{}", table.trim_fmt(), Score::of(rows));
     for row in rows {
