@@ -198,7 +198,7 @@ mod tests {
     /// 180 requests of random lanes to random elements, as an H100 counted them.
     #[test]
     fn wide_requests_take_as_many_wavefronts_as_were_counted_on_an_h100() {
-        let counted = include_str!("../../../results/nvidia-h100/shared_wavefronts.tsv");
+        let counted = include_str!("../../../../results/nvidia-h100/shared_wavefronts.tsv");
         let mut rows = 0;
         for row in counted.lines().skip(1) {
             let [width, operation, mask, elements, expected] = row.split('\t').collect::<Vec<_>>()[..] else {

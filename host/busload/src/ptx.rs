@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The committed build.
-pub const EMBEDDED: &str = include_str!("../../gpu/ptx/busload_sm_80.ptx");
+pub const EMBEDDED: &str = include_str!("../../../gpu/ptx/busload_sm_80.ptx");
 
 /// A PTX module.
 #[derive(Clone, Debug)]
