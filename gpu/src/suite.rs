@@ -6,7 +6,7 @@ use alloc::{boxed::Box, string::String, vec::Vec};
 use core::fmt;
 use core::ops::Range;
 
-pub use crate::device::host::Kernel;
+pub use crate::device::host::{Kernel, Space};
 pub use alloc::format;
 pub use half::f16;
 pub use crate::device::{F32x2, F32x4, at};

@@ -17,23 +17,29 @@
 //! - [`ptx`]: the committed build of the kernels, and the properties it is held to.
 //! - [`cli`]: the commands.
 
-pub mod arguments;
+pub use cuda;
+pub use plan::{arguments, verify};
+pub use system::{input, parallel};
+
 pub mod bench;
 pub mod cases;
 pub mod claims;
 pub mod cli;
 pub mod compare;
-#[cfg_attr(not(all(feature = "cuda", target_os = "linux", target_arch = "x86_64")), path = "no_cuda.rs")]
-pub mod cuda;
 pub mod doctor;
 pub mod explain;
-pub mod input;
-pub mod model;
-pub mod parallel;
+pub mod predict;
+pub use predict as model;
 pub mod profile;
 pub mod ptx;
 pub mod record;
 pub mod report;
 pub mod results;
-pub mod sim;
-pub mod verify;
+/// The simulator: what carries out kernels from their source, over the engine that counts what they ask for.
+pub mod sim {
+    pub use engine::{
+        Arch, Blocks, Finding, Kind, Limits, Note, Options, Outcome, Pattern, Pc, Position, Sample, Sampled, Sampling,
+        SimulationError, Site, Tally, Transactions, arch, banks, coalesce, expected_accesses, trace,
+    };
+    pub use source::simulate;
+}

@@ -1,0 +1,208 @@
+//! The part of the sanitizer that remembers: races, and loads of memory that nobody wrote.
+//!
+//! Two accesses race when different threads make them, a byte is common to both, not both only read it or only add to it
+//! atomically, and nothing orders them. What orders accesses is in [`order`]: a block's barriers and, within a warp, a warp barrier
+//! among the lanes of its mask. A shuffle exchanges registers and orders no memory, and nothing orders the blocks of a
+//! launch. Two stores of the same value race like any other: neither compiler nor GPU promises anything of them.
+//!
+//! The first look ([`filter`]) goes along with blocks that run in parallel, request by request. It is cheap, and may suspect
+//! too much. Once it
+//! does, the launch begins anew, block after block, under the second look ([`history`]), which is exact and names the
+//! accesses: so a report is the same on any number of threads, and only a suspicious kernel pays for it.
+
+mod filter;
+mod history;
+mod order;
+
+pub(crate) use filter::Shadow;
+pub(crate) use history::{Race, Uninitialized};
+
+use crate::instruction::Instruction;
+use crate::launch::Launch;
+use crate::memory::{Memory, offset_of};
+use crate::request::Request;
+use filter::{GlobalWord, Row, SharedShadow, SharedWord};
+use gpu::suite::{Before, Plan, Space};
+use history::History;
+use order::Order;
+use std::sync::atomic::Ordering::Relaxed;
+use system::words::Refused;
+
+/// How closely the sanitizer looks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Look {
+    /// At bounds, alignment, barriers and shuffles alone.
+    Away,
+    /// At every access, in case it is suspicious.
+    First,
+    /// At every access, to name those that are wrong.
+    Second,
+}
+
+/// Shadows of the buffers that a kernel may write: what it only reads cannot race.
+///
+/// # Errors
+/// If the system gives no addresses for one.
+pub(crate) fn shadows(plan: &Plan, written: &[bool]) -> Result<Vec<Option<Shadow>>, Refused> {
+    let buffers = plan.buffers.iter().zip(written);
+    buffers.map(|(buffer, is_written)| is_written.then(|| Shadow::new(buffer)).transpose()).collect()
+}
+
+/// Bytes that the shadows take at most.
+pub(crate) fn shadow_bytes(plan: &Plan, written: &[bool]) -> u64 {
+    let written = plan.buffers.iter().zip(written).filter(|(_, is_written)| **is_written);
+    written.map(|(buffer, _)| buffer.len.saturating_mul(Shadow::BYTES)).fold(0, u64::saturating_add)
+}
+
+/// What one worker remembers.
+pub(crate) struct Sanitizer {
+    look: Look,
+    order: Order,
+    /// The block that runs, as a word of the filter.
+    global_word: GlobalWord,
+    /// How many cells of global memory this worker was the first to touch.
+    claims: u64,
+    /// What the threads of a warp do next, as words of the filter: of the one that begins at this thread, unless what orders
+    /// them has changed.
+    shared_words: (Option<usize>, [SharedWord; 32]),
+    shared_shadow: SharedShadow,
+    /// Room for the lanes of a request.
+    shared_row: Row<SharedWord>,
+    global_row: Row<GlobalWord>,
+    shared: History,
+    global: History,
+}
+
+impl Sanitizer {
+    pub(crate) fn new(look: Look, threads: usize) -> Self {
+        let order = Order::new(threads);
+        let global_word = GlobalWord::new(order.now(0));
+        let (shared, global) = (History::default(), History::default());
+        Self {
+            look,
+            order,
+            global_word,
+            claims: 0,
+            shared_words: (None, [SharedWord::default(); 32]),
+            shared_shadow: SharedShadow::new(),
+            shared_row: Row::new(),
+            global_row: Row::new(),
+            shared,
+            global,
+        }
+    }
+
+    /// A block begins, the `turn`-th of the run.
+    pub(crate) fn begin(&mut self, turn: u64) {
+        self.order.begin(turn);
+        self.shared_words.0 = None;
+        self.global_word = GlobalWord::new(self.order.now(0));
+        self.shared.clear();
+    }
+
+    /// The lanes in `mask` of the warp that begins at thread `first` have met at a warp barrier.
+    pub(crate) fn meet(&mut self, first: usize, mask: u32) {
+        self.order.meet(first, mask);
+        self.shared_words.0 = None;
+    }
+
+    /// The whole block has met.
+    pub(crate) fn pass_barrier(&mut self) {
+        self.order.pass_barrier();
+        self.shared_words.0 = None;
+    }
+
+    /// How closely it looks.
+    pub(crate) fn look(&self) -> Look {
+        self.look
+    }
+
+    /// Looks for the first time at what `lanes` of a request did, those of the warp that begins at thread `first`, since none
+    /// of them met another one. What a thread did before was looked at before.
+    pub(crate) fn look_first(&mut self, launch: &Launch, request: &Request<'_>, lanes: u32, first: usize) {
+        let suspicious = match request.instruction.space {
+            _ if lanes == 0 => false,
+            Space::Constant => false,
+            Space::Shared => self.suspects_shared(request, lanes, first),
+            Space::Global => self.suspects_global(launch, request, lanes, first),
+        };
+        if suspicious {
+            launch.suspicious.store(true, Relaxed);
+        }
+    }
+
+    fn suspects_shared(&mut self, request: &Request<'_>, lanes: u32, first: usize) -> bool {
+        let (operation, width) = (request.instruction.operation, request.instruction.width());
+        let Self { order, shared_shadow: shadow, shared_words: (begin, words), shared_row: row, .. } = self;
+        if *begin != Some(first) {
+            *begin = Some(first);
+            for (word, thread) in words.iter_mut().zip(first..order.threads()) {
+                *word = SharedWord::new(order.now(thread));
+            }
+        }
+        row.clear();
+        request.each(lanes, |lane, place| row.push(place, words[lane]));
+        shadow.touch(row, width, operation, order)
+    }
+
+    fn suspects_global(&mut self, launch: &Launch, request: &Request<'_>, lanes: u32, first: usize) -> bool {
+        let (operation, width) = (request.instruction.operation, request.instruction.width());
+        let shadow_of = |address| launch.shadows[Memory::number(address)].as_ref();
+        let Self { order, global_word, global_row: row, claims, .. } = self;
+        let word = global_word.at(order.now(first));
+        row.clear();
+        // By one pointer, all go to one buffer.
+        if request.base.is_some() {
+            // One that the kernel only reads has no shadow.
+            let Some(shadow) = shadow_of(request.first()) else { return false };
+            request.each(lanes, |lane, address| row.push(offset_of(address), word.of_lane(lane)));
+            return shadow.touch(row, width, operation, claims);
+        }
+        let mut suspicious = false;
+        request.each(lanes, |lane, address| {
+            if let Some(shadow) = shadow_of(address) {
+                row.push(offset_of(address), word.of_lane(lane));
+                suspicious |= shadow.touch(row, width, operation, claims);
+                row.clear();
+            }
+        });
+        suspicious
+    }
+
+    /// Looks for the second time at an access of `thread`; returns what it races with.
+    #[inline(never)]
+    pub(crate) fn look_second(
+        &mut self,
+        launch: &Launch,
+        thread: usize,
+        instruction: Instruction,
+        address: u64,
+    ) -> Option<Race> {
+        let now = self.order.now(thread);
+        match instruction.space {
+            Space::Constant => None,
+            Space::Shared => self.shared.touch(address, instruction, now, &self.order, false),
+            Space::Global => {
+                let buffer = Memory::number(address);
+                launch.shadows[buffer].as_ref()?;
+                let initialized = !matches!(launch.plan.buffers[buffer].before, Before::Poison);
+                self.global.touch(address, instruction, now, &self.order, initialized)
+            }
+        }
+    }
+
+    /// How many cells of global memory this worker was the first to touch.
+    pub(crate) fn claims(&self) -> u64 {
+        self.claims
+    }
+
+    /// The block's loads of shared memory that nobody wrote.
+    pub(crate) fn uninitialized_shared(&mut self) -> Vec<Uninitialized> {
+        self.shared.take_uninitialized()
+    }
+
+    /// The loads of global memory that nobody wrote, in the order of the blocks.
+    pub(crate) fn uninitialized_global(&mut self) -> Vec<Uninitialized> {
+        self.global.take_uninitialized()
+    }
+}

@@ -1,0 +1,396 @@
+//! The scheduler: runs a block's threads as coroutines, warp by warp, from one meeting point to the next.
+
+use crate::job::{Job, Pulse};
+use crate::lane::{self, Context, Place, State, position};
+use crate::overflow::{self, Overflow};
+use crate::stack::Stack;
+use corosensei::{Coroutine, CoroutineResult};
+use engine::{Kind, Position, SimulationError, Worker, triple};
+use std::any::Any;
+use std::cell::RefCell;
+use std::io;
+use std::panic::{AssertUnwindSafe, Location, catch_unwind};
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Arc, Once};
+
+/// A stack, and the threads that run on it.
+pub(super) struct Thread {
+    /// In a box, so that a thread is soon put elsewhere.
+    coroutine: Box<Coroutine<(), (), Overflow, Stack>>,
+}
+
+/// Runs blocks, one after another, on the calling thread.
+pub(super) struct Runner {
+    job: Arc<Job>,
+    /// Shared with the lane that runs: see `lane`.
+    context: *mut Context,
+    /// Stacks on which no thread waits.
+    idle: Vec<Thread>,
+}
+
+impl Runner {
+    pub(super) fn new(job: Arc<Job>, pulse: Arc<Pulse>) -> Self {
+        catch_messages();
+        overflow::catch_faults();
+        let context = Context::new(Arc::clone(&job), pulse);
+        // SAFETY: valid until `drop` puts none in its place.
+        unsafe { Context::enter(context) };
+        Self { job, context, idle: Vec::new() }
+    }
+
+    /// The block's state, between two steps of a lane.
+    pub(super) fn context(&mut self) -> &mut Context {
+        // SAFETY: the pointer comes from a box that `drop` frees; no lane runs while `self` is borrowed here.
+        unsafe { &mut *self.context }
+    }
+}
+
+impl engine::Runner for Runner {
+    fn run(&mut self, block: u64, turn: u64) {
+        self.context().begin(turn);
+        self.context().pulse.block.store(block, Relaxed);
+        let warps = self.context().lanes.len().div_ceil(32);
+        loop {
+            for warp in 0..warps {
+                self.run_warp(warp);
+                if self.context().stopped || self.job.launch.is_exhausted() {
+                    return self.abandon();
+                }
+            }
+            if !self.release_block() {
+                break;
+            }
+        }
+        if self.context().stopped {
+            self.abandon();
+        }
+    }
+
+    fn worker(&mut self) -> &mut Worker {
+        &mut self.context().worker
+    }
+}
+
+impl Runner {
+    fn lanes(&mut self, warp: usize) -> std::ops::Range<usize> {
+        32 * warp..(32 * warp + 32).min(self.context().lanes.len())
+    }
+
+    /// Runs the lanes of a warp until each has ended or waits for the block, and counts what they asked for.
+    fn run_warp(&mut self, warp: usize) {
+        let lanes = self.lanes(warp);
+        self.context().begin_warp(lanes);
+        loop {
+            self.context().pulse.show();
+            let mut next = 0;
+            while let Some(lane) = self.context().select(next) {
+                let waiting = lane.stack.take();
+                self.resume(waiting);
+                if self.context().stopped {
+                    return self.context().deselect();
+                }
+                // A lane that ends goes on as those behind it.
+                next = self.context().number() + 1;
+            }
+            self.context().deselect();
+            if !self.context().rested || !self.release_warp(warp) && !self.release_loops(warp) {
+                break;
+            }
+        }
+        if !self.context().stopped {
+            self.context().count_at_barrier();
+        }
+    }
+
+    /// Runs the selected thread, on the stack on which it waits, until it rests or ends; with it, if it has not begun, those
+    /// of the warp that follow, one after another on the same stack, until one of them rests.
+    fn resume(&mut self, waiting: Option<Thread>) {
+        let mut stack = match waiting.or_else(|| self.idle.pop()).map_or_else(|| self.spawn(), Ok) {
+            Ok(stack) => stack,
+            Err(reason) => {
+                self.job.launch.break_off(SimulationError::NoRoom { what: "a stack", reason });
+                return self.context().stopped = true;
+            }
+        };
+        let coroutine = &mut stack.coroutine;
+        let guard = coroutine.trap_handler();
+        // SAFETY: the context, whose pulse this is, is valid until `drop`; it is shared with the lane that runs.
+        let lane = unsafe { &(*Arc::as_ptr(&(*self.context).pulse)).lane };
+        match overflow::on_stack(guard, self.job.kernel.name, lane, || coroutine.resume(())) {
+            CoroutineResult::Yield(()) => {
+                let context = self.context();
+                let (current, stopped) = (context.current(), context.stopped);
+                let lane = &mut context.lanes[current];
+                match lane.state {
+                    State::Done if !stopped => self.idle.push(stack),
+                    _ => lane.stack = Some(stack),
+                }
+            }
+            CoroutineResult::Return(Overflow) => self.context().fail(Kind::StackOverflow, None, Overflow::detail()),
+        }
+    }
+
+    /// A stack that runs one thread after another.
+    fn spawn(&self) -> io::Result<Thread> {
+        let context = self.context;
+        let job: *const Job = &raw const *self.job;
+        let stack = Stack::take()?;
+        let end = stack.end();
+        let coroutine = Coroutine::with_stack(stack, move |yielder, ()| {
+            // SAFETY: the scheduler holds no reference while a lane runs.
+            unsafe { ((*context).yielder, (*context).stack_end) = (yielder, end) };
+            let run = || loop {
+                // SAFETY: the job outlives the runner, which outlives its coroutines; a lane is selected, and no reference
+                // into the context is held while it runs.
+                unsafe {
+                    ((*job).kernel.entry)(&(*job).words);
+                    (*context).leave(State::Done);
+                    lane::suspend(context);
+                }
+            };
+            let Err(payload) = catch_unwind(AssertUnwindSafe(run));
+            let (at, message) = panic_message(&*payload);
+            // Nothing is dropped of what is still on a stack that is given up.
+            drop(payload);
+            // SAFETY: as above.
+            unsafe {
+                (*context).fail(Kind::Panic, at, message);
+                loop {
+                    lane::suspend(context);
+                }
+            }
+        });
+        Ok(Thread { coroutine: Box::new(coroutine) })
+    }
+
+    /// Lets the lanes that wait for one another within a warp go on; false if none does.
+    fn release_warp(&mut self, warp: usize) -> bool {
+        let lanes = self.lanes(warp);
+        let mut released = false;
+        let mut stuck = None;
+        for thread in lanes.clone() {
+            let State::Warp { mask, place, .. } = self.context().lanes[thread].state else { continue };
+            match self.awaited(lanes.clone(), thread, mask, place) {
+                None => {
+                    self.exchange(lanes.clone(), mask, place.at);
+                    released = true;
+                }
+                Some(other) => stuck = stuck.or(Some((thread, mask, place, other))),
+            }
+        }
+        let resting = |context: &Context, lane: usize| matches!(context.lanes[lane].state, State::Loop(_));
+        if lanes.clone().any(|lane| resting(self.context(), lane)) {
+            return released;
+        }
+        if let (false, Some((thread, mask, place, other))) = (released, stuck) {
+            let context = self.context();
+            let where_ = match context.lanes[other].state {
+                State::Block(other) | State::Warp { place: other, .. } => Some(other),
+                State::Ready | State::Loop(_) | State::Done => None,
+            };
+            let lane = other % 32;
+            let (where_, detail) = match where_ {
+                _ if other == thread => (None, format!("lane {lane} is not in its own mask {mask:#010x}")),
+                Some(_) => (where_, format!("the mask {mask:#010x} names lane {lane}, which waits elsewhere")),
+                None => (None, format!("the mask {mask:#010x} names lane {lane}, which takes no part")),
+            };
+            let at = where_.map_or(position(place.at), |other| place.told_from(other));
+            let where_ = where_.map(|other| other.told_from(place));
+            context.find(thread, Kind::DivergentWarp, Some(at), where_, detail);
+            context.stopped = true;
+        }
+        released
+    }
+
+    /// Lets the lanes that rest in a loop go on; false if none does. If all that can still run rest in the same iteration
+    /// of the same loop, what they have asked for so far is counted first.
+    fn release_loops(&mut self, warp: usize) -> bool {
+        let lanes = self.lanes(warp);
+        let context = self.context();
+        if context.stopped {
+            return false;
+        }
+        let path_of = |context: &Context, lane: usize| match context.lanes[lane].state {
+            State::Loop(path) => Some(path),
+            _ => None,
+        };
+        let paths: Vec<_> = lanes.clone().filter_map(|lane| path_of(context, lane)).collect();
+        let elsewhere = |lane: usize| matches!(context.lanes[lane].state, State::Warp { .. });
+        if paths.windows(2).all(|pair| pair[0] == pair[1]) && !lanes.clone().any(elsewhere) {
+            let resting = lanes.clone().filter(|lane| path_of(context, *lane).is_some());
+            let mask = resting.fold(0, |mask, lane| mask | 1 << (lane % 32));
+            context.count_passed(mask);
+        } else {
+            // They may meet one by one before they are counted.
+            context.look_first_at_all();
+        }
+        for lane in lanes {
+            if path_of(context, lane).is_some() {
+                context.lanes[lane].state = State::Ready;
+            }
+        }
+        !paths.is_empty()
+    }
+
+    /// A lane in `mask` that has not come to where `thread` waits; lanes that have ended are not waited for.
+    fn awaited(&mut self, mut lanes: std::ops::Range<usize>, thread: usize, mask: u32, place: Place) -> Option<usize> {
+        if mask >> (thread % 32) & 1 == 0 {
+            return Some(thread);
+        }
+        let context = self.context();
+        lanes.find(|&lane| {
+            mask >> (lane % 32) & 1 == 1
+                && match context.lanes[lane].state {
+                    State::Warp { mask: other_mask, place: other, .. } => other_mask != mask || !other.is(place),
+                    State::Done => false,
+                    State::Ready | State::Loop(_) | State::Block(_) => true,
+                }
+        })
+    }
+
+    /// All lanes of `mask` have come to `at`: hands out the values of a shuffle, and lets the lanes go on.
+    fn exchange(&mut self, lanes: std::ops::Range<usize>, mask: u32, at: &'static Location<'static>) {
+        let first = lanes.start;
+        let context = self.context();
+        context.count_barrier(first, at);
+        let here = |context: &Context, thread: usize| {
+            mask >> (thread % 32) & 1 == 1 && matches!(context.lanes[thread].state, State::Warp { .. })
+        };
+        let mut values = [None; 32];
+        for thread in lanes.clone().filter(|&thread| here(context, thread)) {
+            values[thread - first] = Some(context.lanes[thread].value);
+        }
+        let everybody = lanes
+            .clone()
+            .all(|thread| values[thread - first].is_some() || matches!(context.lanes[thread].state, State::Done));
+        if everybody {
+            context.count_at(at);
+        }
+        context.worker.pass_exchange(first / 32, || lane::pc(at));
+        let synced = |thread: &usize| {
+            values[thread - first].is_some() && matches!(context.lanes[*thread].state, State::Warp { source: None, .. })
+        };
+        let synced = lanes.clone().filter(synced).fold(0, |mask, thread| mask | 1 << (thread % 32));
+        if synced != 0 {
+            context.worker.meet(first, synced);
+        }
+        for thread in lanes {
+            if values[thread - first].is_none() {
+                continue;
+            }
+            if let State::Warp { source: Some(source), .. } = context.lanes[thread].state {
+                match values.get(source as usize).copied().flatten() {
+                    Some(value) => context.lanes[thread].value = value,
+                    None => {
+                        let detail = format!("a shuffle reads from lane {source}, which takes no part in it");
+                        context.find(thread, Kind::InactiveLane, Some(position(at)), None, detail);
+                    }
+                }
+            }
+            context.lanes[thread].state = State::Ready;
+        }
+    }
+
+    /// Every thread has come to the block's barrier or has ended: lets them go on; false if all have ended.
+    fn release_block(&mut self) -> bool {
+        let context = self.context();
+        let Some((barrier, threads)) = context.at_barrier.take() else {
+            context.worker.end();
+            return false;
+        };
+        if threads < context.lanes.len() {
+            if self.diverges(barrier) {
+                return false;
+            }
+            self.context().pass_by(barrier);
+        }
+        let context = self.context();
+        context.pass_barrier(barrier.at);
+        !context.stopped
+    }
+
+    /// Whether a thread waits at another barrier than this one, at which others wait: that is a finding. A barrier waits for no
+    /// thread that has ended.
+    fn diverges(&mut self, barrier: Place) -> bool {
+        let context = self.context();
+        let find = |is_here: bool| {
+            context.lanes.iter().enumerate().find_map(|(thread, lane)| match lane.state {
+                State::Block(place) if place.is(barrier) == is_here => Some((thread, place)),
+                _ => None,
+            })
+        };
+        let (Some((here, _)), Some((there, elsewhere))) = (find(true), find(false)) else { return false };
+        // The lowest thread is the one that waits.
+        let [(thread, place), (other, other_place)] = match here < there {
+            true => [(here, barrier), (there, elsewhere)],
+            false => [(there, elsewhere), (here, barrier)],
+        };
+        let who = triple(context.thread_idx(other));
+        let [at, other_at] = [place.told_from(other_place), other_place.told_from(place)];
+        let detail = match place.at == other_place.at {
+            false => format!("a thread waits at this barrier while thread {who} waits at another"),
+            true => format!("a thread waits at the barrier of this call while thread {who} waits at that of another"),
+        };
+        context.find(thread, Kind::DivergentBarrier, Some(at), Some(other_at), detail);
+        context.stopped = true;
+        true
+    }
+
+    /// Drops the threads that will not run again.
+    fn abandon(&mut self) {
+        self.context().lanes.iter_mut().filter_map(|lane| lane.stack.take()).for_each(discard);
+        self.context().forget();
+    }
+}
+
+/// Gives up a stack, whatever stands on it. Kernels own nothing, so it is not unwound.
+fn discard(mut thread: Thread) {
+    // SAFETY: a kernel's frames hold nothing that must be dropped: plain values, and loop guards that only speak of a lane
+    // that is gone.
+    unsafe { thread.coroutine.force_reset() };
+    thread.coroutine.into_stack().keep();
+}
+
+impl Drop for Runner {
+    fn drop(&mut self) {
+        self.abandon();
+        self.idle.drain(..).for_each(discard);
+        // SAFETY: null.
+        unsafe { Context::enter(std::ptr::null_mut()) };
+        // SAFETY: made by `Box::into_raw` in `Context::new`; no lane is left that could use it.
+        drop(unsafe { Box::from_raw(self.context) });
+    }
+}
+
+thread_local! {
+    /// Where the last panic of a lane on this thread was, and what it said.
+    static MESSAGE: RefCell<Option<(Position, String)>> = const { RefCell::new(None) };
+}
+
+/// Keeps the panics of kernels out of standard error: they become findings.
+fn catch_messages() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        let before = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |info| {
+            if overflow::is_on_stack() {
+                let position = info.location().map(|at| Position {
+                    file: Box::leak(at.file().to_owned().into_boxed_str()),
+                    line: at.line(),
+                    column: at.column(),
+                });
+                let message = info.payload_as_str().unwrap_or("the kernel panicked").to_owned();
+                MESSAGE.set(position.map(|position| (position, message)));
+            } else {
+                before(info);
+            }
+        }));
+    });
+}
+
+fn panic_message(payload: &(dyn Any + Send)) -> (Option<Position>, String) {
+    match MESSAGE.take() {
+        Some((position, message)) => (Some(position), message),
+        None => (None, payload.downcast_ref::<&str>().map_or("the kernel panicked", |text| text).to_owned()),
+    }
+}

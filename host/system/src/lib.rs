@@ -1,0 +1,10 @@
+//! What the machine gives a program, each to a bound: files that are read whole but not without end, work in pieces on as many
+//! threads as the system starts, and memory that is touched page by page.
+//!
+//! It knows nothing of kernels.
+
+pub mod input;
+pub mod limits;
+pub mod pages;
+pub mod parallel;
+pub mod words;
