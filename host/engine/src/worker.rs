@@ -96,12 +96,12 @@ impl Worker {
     /// `first`: once for each lane, and before lanes meet that did something to tell apart.
     #[inline(always)]
     pub fn look_first(&mut self, request: &Request<'_>, lanes: u32, first: usize) {
-        self.sanitizer.look_first(&self.launch, request, lanes, first);
+        self.sanitizer.look_first(&self.launch.shadows, request, lanes, first);
     }
 
     /// Has the sanitizer look for the second time at an access of `thread`; a race is a finding.
     pub fn look_second(&mut self, thread: usize, instruction: Instruction, address: u64) {
-        if let Some(race) = self.sanitizer.look_second(&self.launch, thread, instruction, address) {
+        if let Some(race) = self.sanitizer.look_second(&self.launch.shadows, thread, instruction, address) {
             let finding = self.race(thread, instruction, &race);
             self.record(finding);
         }

@@ -1,23 +1,20 @@
 //! The scheduler: runs a block's threads as coroutines, warp by warp, from one meeting point to the next.
 
+use crate::context::Context;
 use crate::job::{Job, Pulse};
-use crate::lane::{self, Context, Place, State, position};
+use crate::lane;
 use crate::overflow::{self, Overflow};
+use crate::place::{Place, pc, position};
 use crate::stack::Stack;
+use crate::thread::{State, Thread, discard};
 use corosensei::{Coroutine, CoroutineResult};
-use engine::{Kind, Position, SimulationError, Worker, triple};
+use engine::{Finding, Kind, Machine, Position, SimulationError, Worker, triple};
 use std::any::Any;
 use std::cell::RefCell;
 use std::io;
 use std::panic::{AssertUnwindSafe, Location, catch_unwind};
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Once};
-
-/// A stack, and the threads that run on it.
-pub(super) struct Thread {
-    /// In a box, so that a thread is soon put elsewhere.
-    coroutine: Box<Coroutine<(), (), Overflow, Stack>>,
-}
 
 /// Runs blocks, one after another, on the calling thread.
 pub(super) struct Runner {
@@ -34,7 +31,10 @@ impl Runner {
         overflow::catch_faults();
         let context = Context::new(Arc::clone(&job), pulse);
         // SAFETY: valid until `drop` puts none in its place.
-        unsafe { Context::enter(context) };
+        unsafe {
+            lane::serve(context);
+            Context::enter(context);
+        }
         Self { job, context, idle: Vec::new() }
     }
 
@@ -42,6 +42,18 @@ impl Runner {
     pub(super) fn context(&mut self) -> &mut Context {
         // SAFETY: the pointer comes from a box that `drop` frees; no lane runs while `self` is borrowed here.
         unsafe { &mut *self.context }
+    }
+}
+
+impl Machine for Job {
+    type Runner = Runner;
+
+    fn runner(self: &Arc<Self>, worker: usize) -> Runner {
+        Runner::new(Arc::clone(self), Arc::clone(&self.pulse[worker]))
+    }
+
+    fn watch(&self) -> Option<Finding> {
+        self.silent()
     }
 }
 
@@ -266,7 +278,7 @@ impl Runner {
         if everybody {
             context.count_at(at);
         }
-        context.worker.pass_exchange(first / 32, || lane::pc(at));
+        context.worker.pass_exchange(first / 32, || pc(at));
         let synced = |thread: &usize| {
             values[thread - first].is_some() && matches!(context.lanes[*thread].state, State::Warp { source: None, .. })
         };
@@ -341,14 +353,6 @@ impl Runner {
         self.context().lanes.iter_mut().filter_map(|lane| lane.stack.take()).for_each(discard);
         self.context().forget();
     }
-}
-
-/// Gives up a stack, whatever stands on it. Kernels own nothing, so it is not unwound.
-fn discard(mut thread: Thread) {
-    // SAFETY: a kernel's frames hold nothing that must be dropped: plain values, and loop guards that only speak of a lane
-    // that is gone.
-    unsafe { thread.coroutine.force_reset() };
-    thread.coroutine.into_stack().keep();
 }
 
 impl Drop for Runner {

@@ -1,8 +1,7 @@
 //! A kernel's launch as this front end carries it out: its entry and parameters, and the signs of life of its lanes.
 
-use crate::block;
-use crate::lane;
-use engine::{Finding, Kind, Launch, Machine, Position};
+use crate::place::position;
+use engine::{Finding, Kind, Launch, Position};
 use gpu::device::host::{Kernel, Watched};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -25,21 +24,14 @@ impl Job {
         Self { launch, kernel, words, pulse, watch: Mutex::new(watch) }
     }
 
+    /// A thread that has been running for too long without a call.
+    pub(crate) fn silent(&self) -> Option<Finding> {
+        self.watch.lock().unwrap_or_else(PoisonError::into_inner).look(self)
+    }
+
     /// Where the kernel begins.
     pub(crate) fn start(&self) -> Position {
         Position { file: self.kernel.file, line: self.kernel.line, column: 1 }
-    }
-}
-
-impl Machine for Job {
-    type Runner = block::Runner;
-
-    fn runner(self: &Arc<Self>, worker: usize) -> block::Runner {
-        block::Runner::new(Arc::clone(self), Arc::clone(&self.pulse[worker]))
-    }
-
-    fn watch(&self) -> Option<Finding> {
-        self.watch.lock().unwrap_or_else(PoisonError::into_inner).look(self)
     }
 }
 
@@ -81,7 +73,7 @@ impl Watch {
             (since.elapsed() > silence).then(|| (block, thread as u32 - 1, pulse))
         });
         let (block, thread, pulse) = silent.min_by_key(|(block, ..)| *block)?;
-        let at = pulse.lane.last().map(|site| lane::position(site.at()));
+        let at = pulse.lane.last().map(|site| position(site.at()));
         let after = if at.is_some() { "since this access" } else { "since the kernel began" };
         let launch = job.launch.plan.launch;
         Some(Finding {

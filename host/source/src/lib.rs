@@ -1,17 +1,22 @@
 //! The front end that carries out kernels from their Rust source: lane by lane on the CPU, each on a stack of its own.
 //!
-//! One concern a file: `block` schedules the threads of a block, `stack` and `overflow` keep and watch their stacks, `lane` is
-//! the machine that a thread's calls go to, `requests` puts the accesses of a warp together, and `job` is what all workers share.
+//! One concern a file: `block` schedules the threads of a block, `thread` says what each waits for, `stack` and `overflow` keep and
+//! watch their stacks, `lane` is the machine that a thread's calls go to, `context` what it does to the block, `requests` puts the
+//! accesses of a warp together, and `job` is what all workers share.
 //! What a request costs, the memory behind it, the sanitizer and the traces are the [`engine`]'s.
 //!
 //! It knows the facade that kernels are written against ([`gpu::device::host`]), and nothing of GPUs, models or reports.
 
 mod block;
+mod context;
 mod job;
 mod lane;
 mod overflow;
+mod place;
 mod requests;
 mod stack;
+mod stop;
+mod thread;
 
 use engine::{Launch, Look, Memory, Options, Outcome, Program, SimulationError};
 use gpu::device::host::{Access, Kernel, ParameterKind};

@@ -4,8 +4,8 @@
 //! after another, so a request is complete when all lanes of the warp have come together again: at a barrier, a shuffle
 //! of all, the end.
 
-use crate::lane::position;
-use engine::{Instruction, Pc, Request};
+use crate::place::pc;
+use engine::{Instruction, Request};
 use gpu::device::host::{Expected, Lane, Number, Op, Site};
 use gpu::suite::Space;
 use rustc_hash::FxHashMap;
@@ -81,7 +81,7 @@ pub(super) struct Requests {
 /// What the engine knows an access at a site as.
 fn instruction(site: Site) -> Instruction {
     let log_width = site.width().trailing_zeros() as u8;
-    let mut known = Instruction::new(Pc::of(position(site.at())), site.space(), site.operation(), log_width);
+    let mut known = Instruction::new(pc(site.at()), site.space(), site.operation(), log_width);
     known.past_l1 = site.is_past_l1();
     known.adds_integers = matches!(site.access().op(), Op::AtomicAdd(Number::U32 | Number::U64));
     known

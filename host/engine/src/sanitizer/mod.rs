@@ -14,18 +14,17 @@ mod filter;
 mod history;
 mod order;
 
-pub(crate) use filter::Shadow;
 pub(crate) use history::{Race, Uninitialized};
 
 use crate::instruction::Instruction;
-use crate::launch::Launch;
 use crate::memory::{Memory, offset_of};
 use crate::request::Request;
-use filter::{GlobalWord, Row, SharedShadow, SharedWord};
+use filter::{GlobalWord, Row, Shadow, SharedShadow, SharedWord};
 use gpu::suite::{Before, Plan, Space};
 use history::History;
 use order::Order;
-use std::sync::atomic::Ordering::Relaxed;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use system::words::Refused;
 
 /// How closely the sanitizer looks.
@@ -39,19 +38,46 @@ pub enum Look {
     Second,
 }
 
-/// Shadows of the buffers that a kernel may write: what it only reads cannot race.
-///
-/// # Errors
-/// If the system gives no addresses for one.
-pub(crate) fn shadows(plan: &Plan, written: &[bool]) -> Result<Vec<Option<Shadow>>, Refused> {
-    let buffers = plan.buffers.iter().zip(written);
-    buffers.map(|(buffer, is_written)| is_written.then(|| Shadow::new(buffer)).transpose()).collect()
+/// Who touched the buffers that a kernel may write: what it only reads cannot race.
+pub(crate) struct Shadows {
+    plan: Arc<Plan>,
+    buffers: Vec<Option<Shadow>>,
+    /// Whether the first look calls for the second.
+    suspicious: AtomicBool,
 }
 
-/// Bytes that the shadows take at most.
-pub(crate) fn shadow_bytes(plan: &Plan, written: &[bool]) -> u64 {
-    let written = plan.buffers.iter().zip(written).filter(|(_, is_written)| **is_written);
-    written.map(|(buffer, _)| buffer.len.saturating_mul(Shadow::BYTES)).fold(0, u64::saturating_add)
+impl Shadows {
+    /// Nobody has touched any of the plan's buffers, of which those that are `written` have a shadow.
+    pub(crate) fn new(plan: &Arc<Plan>, written: &[bool]) -> Result<Self, Refused> {
+        let buffers = plan.buffers.iter().zip(written);
+        let buffers = buffers.map(|(buffer, is_written)| is_written.then(|| Shadow::new(buffer)).transpose());
+        Ok(Self {
+            buffers: buffers.collect::<Result<_, _>>()?,
+            plan: Arc::clone(plan),
+            suspicious: AtomicBool::new(false),
+        })
+    }
+
+    /// Bytes that they take at most.
+    pub(crate) fn bytes(plan: &Plan, written: &[bool]) -> u64 {
+        let written = plan.buffers.iter().zip(written).filter(|(_, is_written)| **is_written);
+        written.map(|(buffer, _)| buffer.len.saturating_mul(Shadow::BYTES)).fold(0, u64::saturating_add)
+    }
+
+    /// How many cells somebody has touched.
+    pub(crate) fn touched(&self) -> u64 {
+        self.buffers.iter().flatten().map(Shadow::touched).sum()
+    }
+
+    /// Whether the first look calls for the second.
+    pub(crate) fn are_suspicious(&self) -> bool {
+        self.suspicious.load(Relaxed)
+    }
+
+    /// That of the buffer of an address, unless the kernel only reads it.
+    fn of(&self, address: u64) -> Option<&Shadow> {
+        self.buffers[Memory::number(address)].as_ref()
+    }
 }
 
 /// What one worker remembers.
@@ -119,15 +145,15 @@ impl Sanitizer {
 
     /// Looks for the first time at what `lanes` of a request did, those of the warp that begins at thread `first`, since none
     /// of them met another one. What a thread did before was looked at before.
-    pub(crate) fn look_first(&mut self, launch: &Launch, request: &Request<'_>, lanes: u32, first: usize) {
+    pub(crate) fn look_first(&mut self, shadows: &Shadows, request: &Request<'_>, lanes: u32, first: usize) {
         let suspicious = match request.instruction.space {
             _ if lanes == 0 => false,
             Space::Constant => false,
             Space::Shared => self.suspects_shared(request, lanes, first),
-            Space::Global => self.suspects_global(launch, request, lanes, first),
+            Space::Global => self.suspects_global(shadows, request, lanes, first),
         };
         if suspicious {
-            launch.suspicious.store(true, Relaxed);
+            shadows.suspicious.store(true, Relaxed);
         }
     }
 
@@ -145,22 +171,21 @@ impl Sanitizer {
         shadow.touch(row, width, operation, order)
     }
 
-    fn suspects_global(&mut self, launch: &Launch, request: &Request<'_>, lanes: u32, first: usize) -> bool {
+    fn suspects_global(&mut self, shadows: &Shadows, request: &Request<'_>, lanes: u32, first: usize) -> bool {
         let (operation, width) = (request.instruction.operation, request.instruction.width());
-        let shadow_of = |address| launch.shadows[Memory::number(address)].as_ref();
         let Self { order, global_word, global_row: row, claims, .. } = self;
         let word = global_word.at(order.now(first));
         row.clear();
         // By one pointer, all go to one buffer.
         if request.base.is_some() {
             // One that the kernel only reads has no shadow.
-            let Some(shadow) = shadow_of(request.first()) else { return false };
+            let Some(shadow) = shadows.of(request.first()) else { return false };
             request.each(lanes, |lane, address| row.push(offset_of(address), word.of_lane(lane)));
             return shadow.touch(row, width, operation, claims);
         }
         let mut suspicious = false;
         request.each(lanes, |lane, address| {
-            if let Some(shadow) = shadow_of(address) {
+            if let Some(shadow) = shadows.of(address) {
                 row.push(offset_of(address), word.of_lane(lane));
                 suspicious |= shadow.touch(row, width, operation, claims);
                 row.clear();
@@ -173,7 +198,7 @@ impl Sanitizer {
     #[inline(never)]
     pub(crate) fn look_second(
         &mut self,
-        launch: &Launch,
+        shadows: &Shadows,
         thread: usize,
         instruction: Instruction,
         address: u64,
@@ -183,9 +208,9 @@ impl Sanitizer {
             Space::Constant => None,
             Space::Shared => self.shared.touch(address, instruction, now, &self.order, false),
             Space::Global => {
-                let buffer = Memory::number(address);
-                launch.shadows[buffer].as_ref()?;
-                let initialized = !matches!(launch.plan.buffers[buffer].before, Before::Poison);
+                shadows.of(address)?;
+                let before = &shadows.plan.buffers[Memory::number(address)].before;
+                let initialized = !matches!(before, Before::Poison);
                 self.global.touch(address, instruction, now, &self.order, initialized)
             }
         }
