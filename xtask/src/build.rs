@@ -1,6 +1,7 @@
 //! Builds the kernels' PTX.
 
-use crate::{command, lines, rust_cuda};
+use crate::command::{command, output};
+use crate::{lines, rust_cuda};
 use anyhow::{Context, Result, ensure};
 use busload::cli::Usage;
 use busload::input;
@@ -9,7 +10,6 @@ use busload::report;
 use gpu::kernels::FAMILIES;
 use sources::root;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 /// The committed build, relative to the root of the workspace.
 pub(crate) const COMMITTED: &str = "gpu/ptx/busload_sm_80.ptx";
@@ -77,14 +77,6 @@ pub(crate) fn parse_arch(text: &str) -> Result<String, String> {
 pub(crate) fn has_rust_src() -> bool {
     let sysroot = output(command("rustc").args(["--print", "sysroot"]));
     sysroot.is_ok_and(|path| Path::new(path.trim()).join("lib/rustlib/src/rust/library/core/src/lib.rs").is_file())
-}
-
-/// The standard output of a program that succeeds.
-pub(crate) fn output(command: &mut Command) -> Result<String> {
-    let name = command.get_program().to_string_lossy().into_owned();
-    let output = command.output().with_context(|| format!("running {name}"))?;
-    ensure!(output.status.success(), "{name} failed: {}", String::from_utf8_lossy(&output.stderr).trim());
-    Ok(String::from_utf8(output.stdout)?)
 }
 
 /// The PTX of the sources as they are, with its header.

@@ -1,6 +1,7 @@
 //! What a change must pass.
 
-use crate::{build, command};
+use crate::build;
+use crate::command::command;
 use anyhow::{Context, Result, ensure};
 use busload::report;
 

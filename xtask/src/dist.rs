@@ -1,7 +1,7 @@
 //! The folder to copy to a GPU machine without Rust: the program, what it is, and the notices of all that is linked in.
 
-use crate::build::output;
-use crate::{check, command};
+use crate::check;
+use crate::command::{command, output};
 use anyhow::{Context, Result, ensure};
 use busload::cli::Usage;
 use busload::{input, report};

@@ -6,6 +6,7 @@
 
 mod build;
 mod check;
+mod command;
 mod corpus;
 mod dist;
 mod lines;
@@ -34,14 +35,6 @@ fn main() -> ExitCode {
         Ok(matches) => cli::exit_code(run(&matches, arguments)),
         Err(code) => code,
     }
-}
-
-/// A program that runs in the workspace, where cargo's and rustup's settings hold. This one stays where the user is, whose
-/// paths are relative to that.
-fn command(program: &str) -> std::process::Command {
-    let mut command = std::process::Command::new(program);
-    command.current_dir(root());
-    command
 }
 
 fn commands() -> Command {

@@ -1,7 +1,6 @@
 //! Drives rust-cuda's toolchain: a nightly with rustc-dev, LLVM 7, libNVVM, and `gpu/nvvm`, a workspace of its own.
 
-use crate::build::output;
-use crate::command;
+use crate::command::{command, output};
 use anyhow::{Context, Result, ensure};
 use busload::cli::Usage;
 use busload::input;

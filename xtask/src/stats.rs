@@ -1,6 +1,6 @@
 //! What ptxas says of each kernel: registers, shared memory, spills.
 
-use crate::build::output;
+use crate::command::output;
 use crate::rust_cuda;
 use anyhow::{Context, Result};
 use busload::cli::Usage;

@@ -2,11 +2,12 @@
 
 use crate::cases::Run;
 use crate::cuda::{Gpu, Prepared, RunError};
-use crate::record::{self, ErrorRecord, Occupancy, Record, Simulated, SiteRecord, Timed};
+use crate::record::{self, ErrorRecord, Occupancy, Record, Simulated, SiteRecord};
 use crate::sim::{self, Outcome, SimulationError};
+pub use crate::timing::L2;
+use crate::timing::{Timed, quantile, sorted, timed};
 use crate::verify::{self, Actual, Check, Mismatch, Written};
 use gpu::suite::{Before, Buffer, Counts, OTHER_POISON, POISON, Plan};
-use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
@@ -25,16 +26,6 @@ pub struct Samples {
     pub l2: L2,
 }
 
-/// What the L2 holds before a sample.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum L2 {
-    /// Nothing of the kernel's: it was flushed.
-    Cold,
-    /// What the launch before left in it.
-    Hot,
-}
-
 /// Takes samples in milliseconds from `timer`.
 ///
 /// # Errors
@@ -44,36 +35,6 @@ pub fn measure<E>(samples: Samples, mut timer: impl FnMut() -> Result<f64, E>) -
         timer()?;
     }
     (0..samples.count).map(|_| timer()).collect()
-}
-
-/// Statistics of `samples_ms`, of which there is at least one, for a kernel that must move `bytes`.
-pub fn timed(samples_ms: Vec<f64>, l2: L2, bytes: u64, copy_gbps: Option<f64>, peak_gbps: Option<f64>) -> Timed {
-    let sorted = sorted(samples_ms.clone());
-    let median_ms = quantile(&sorted, 0.5);
-    let gbps = bytes as f64 / median_ms / 1e6;
-    Timed {
-        l2,
-        median_ms,
-        min_ms: sorted[0],
-        spread: (quantile(&sorted, 0.75) - quantile(&sorted, 0.25)) / median_ms,
-        gbps,
-        share_of_copy: copy_gbps.map(|copy| gbps / copy),
-        share_of_peak: peak_gbps.map(|peak| gbps / peak),
-        cycles: None,
-        samples_ms,
-    }
-}
-
-pub(crate) fn sorted(mut samples: Vec<f64>) -> Vec<f64> {
-    samples.sort_by(f64::total_cmp);
-    samples
-}
-
-/// The value below which so large a share of the samples lies, between two of them in proportion.
-pub(crate) fn quantile(sorted: &[f64], share: f64) -> f64 {
-    let place = share * (sorted.len() - 1) as f64;
-    let (below, above) = (sorted[place.floor() as usize], sorted[place.ceil() as usize]);
-    below + (above - below) * place.fract()
 }
 
 /// A record of a run of which nothing is known yet.

@@ -1,8 +1,8 @@
 //! Compares two results files of one GPU, row by row: how fast, relative to a reference, and whether noise explains it.
 
-use crate::bench::{self, L2};
-use crate::record::{PtxRecord, Timed};
+use crate::record::PtxRecord;
 use crate::results::{self, Results};
+use crate::timing::{self, L2, Timed};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -207,8 +207,8 @@ fn judge(reference: &Timed, results: &Timed, speed: f64, tolerance: f64) -> Verd
 }
 
 fn quartiles(timed: &Timed) -> [f64; 2] {
-    let sorted = bench::sorted(timed.samples_ms.clone());
-    [0.25, 0.75].map(|q| bench::quantile(&sorted, q))
+    let sorted = timing::sorted(timed.samples_ms.clone());
+    [0.25, 0.75].map(|q| timing::quantile(&sorted, q))
 }
 
 #[cfg(test)]
@@ -227,7 +227,7 @@ mod tests {
             verified: !samples.is_empty(),
             timed: match samples {
                 [] => Err(ErrorRecord { kind: "verification".into(), message: String::new() }),
-                _ => Ok(bench::timed(samples.to_vec(), L2::Cold, 1, None, None)),
+                _ => Ok(timing::timed(samples.to_vec(), L2::Cold, 1, None, None)),
             },
         };
         Results {

@@ -35,6 +35,7 @@ pub mod ptx;
 pub mod record;
 pub mod report;
 pub mod results;
+pub mod timing;
 /// The simulator: what carries out kernels from their source, over the engine that counts what they ask for.
 pub mod sim {
     pub use engine::{

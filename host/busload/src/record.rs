@@ -1,12 +1,12 @@
 //! What came of a command, as data: the JSON that `--json` writes.
 
-use crate::bench::L2;
 use crate::cuda::Facts;
 use crate::ptx::Ptx;
-use crate::results;
 use crate::sim::{self, Blocks, Note};
+use crate::timing::Timed;
 use gpu::device::host::Space;
 use gpu::suite::{AxisKind, Launch, Operation, Value};
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -175,8 +175,8 @@ impl TryFrom<Written> for Record {
             (has(&["blocks", "sites"]), has(&["samples_ms", "median_ms", "min_ms", "spread", "gbps"]));
         let parts = serde_json::Value::Object(parts);
         Ok(Self {
-            simulated: is_simulated.then(|| results::typed(parts.clone())).transpose()?,
-            timed: is_timed.then(|| results::typed(parts)).transpose()?,
+            simulated: is_simulated.then(|| typed(parts.clone())).transpose()?,
+            timed: is_timed.then(|| typed(parts)).transpose()?,
             kernel,
             family,
             case,
@@ -341,34 +341,9 @@ pub const fn operation_name(operation: Operation) -> &'static str {
     }
 }
 
-/// What a kernel took on the GPU.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Timed {
-    /// `cold` or `hot`: whether the L2 was flushed before each sample.
-    #[serde(default = "cold")]
-    pub l2: L2,
-    /// Milliseconds of each sample, in the order they were taken.
-    pub samples_ms: Vec<f64>,
-    /// Their median.
-    pub median_ms: f64,
-    /// The shortest.
-    pub min_ms: f64,
-    /// The distance of the quartiles, as a share of the median.
-    pub spread: f64,
-    /// Bytes that must move over the median, in GB/s.
-    pub gbps: f64,
-    /// That, as a share of the device's copy of as many bytes.
-    pub share_of_copy: Option<f64>,
-    /// That, as a share of the peak.
-    pub share_of_peak: Option<f64>,
-    /// Ticks of the multiprocessor's clock a request, where the kernel reads it: the median of the samples.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cycles: Option<f64>,
-}
-
-/// What results without the field were measured with.
-fn cold() -> L2 {
-    L2::Cold
+/// A value as what it should be; the error names the field.
+pub(crate) fn typed<T: DeserializeOwned>(value: serde_json::Value) -> Result<T, String> {
+    serde_path_to_error::deserialize(value).map_err(|error| error.to_string())
 }
 
 /// A case's value from its JSON; none if it is no value of such an axis.

@@ -1,10 +1,10 @@
 //! Files of results, read: what `bench` and `profile` measured on a GPU, checked once for whoever goes by it.
 
-use crate::bench;
 use crate::profile::Profiled;
-use crate::record::{ErrorRecord, LaunchRecord, Machine, PtxRecord, Record, SCHEMA, Timed};
+use crate::record::{ErrorRecord, LaunchRecord, Machine, PtxRecord, Record, SCHEMA, typed};
+use crate::timing;
+use crate::timing::Timed;
 use serde::Deserialize;
-use serde::de::DeserializeOwned;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -165,11 +165,6 @@ fn measurement_of(text: &str, wanted: &'static str) -> Result<Measurement, Resul
     Ok(Measurement::Bench(Results { machine, ptx, unfinished, rows }))
 }
 
-/// A value as what it should be; the error names the field.
-pub(crate) fn typed<T: DeserializeOwned>(value: Value) -> Result<T, String> {
-    serde_path_to_error::deserialize(value).map_err(|error| error.to_string())
-}
-
 /// The rows, each as `read` makes it.
 fn each<T>(rows: Vec<Value>, mut read: impl FnMut(Value) -> Result<T, String>) -> Result<Vec<T>, ResultsError> {
     let row = |(i, value): (usize, Value)| {
@@ -226,7 +221,7 @@ fn check_times(timed: &Timed, bytes: u64, peak_gbps: Option<f64>) -> Result<(), 
         let (least, most) = TIMES.into_inner();
         return Err(format!("samples_ms[{i}] is {ms}: a launch takes {least:e} to {most:e} ms"));
     }
-    let made = bench::timed(timed.samples_ms.clone(), timed.l2, bytes, None, peak_gbps);
+    let made = timing::timed(timed.samples_ms.clone(), timed.l2, bytes, None, peak_gbps);
     let of_peak = timed.share_of_peak.zip(made.share_of_peak).map(|(said, made)| ("share_of_peak", said, made));
     let statistics = [
         ("median_ms", timed.median_ms, made.median_ms),
@@ -250,13 +245,13 @@ fn check_times(timed: &Timed, bytes: u64, peak_gbps: Option<f64>) -> Result<(), 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bench::L2;
+    use crate::timing::L2;
     use serde_json::json;
 
     /// What `bench --json` writes: one row.
     fn report() -> Value {
         let timed =
-            serde_json::to_value(bench::timed(vec![0.5, 0.25, 1.0], L2::Cold, 8_000_000, Some(20.0), Some(32.0)));
+            serde_json::to_value(timing::timed(vec![0.5, 0.25, 1.0], L2::Cold, 8_000_000, Some(20.0), Some(32.0)));
         let mut row = json!({
             "kernel": "copy_vec4", "family": "copy", "case": "1000000", "params": { "elements": 1_000_000 }, "on": "gpu",
             "launch": { "grid": [1, 1, 1], "block": [256, 1, 1], "shared_bytes": 0 }, "verified": true, "bytes": 8_000_000,

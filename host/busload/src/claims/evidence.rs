@@ -1,9 +1,8 @@
 //! What claims are judged by: counts of the simulator, and results measured on a GPU.
 
-use crate::bench::L2;
-use crate::record::Timed;
 use crate::results::{Results, Row};
 use crate::sim::{self, Arch, Options, Transactions};
+use crate::timing::{L2, Timed};
 use gpu::kernels::FAMILIES;
 use gpu::suite::{Case, Counts, Operation, Value};
 use std::cell::RefCell;

@@ -237,7 +237,7 @@ impl Errors {
         errors.sort_by(f64::total_cmp);
         let worst = *errors.last()?;
         let within = errors.iter().filter(|error| **error <= bound).count();
-        Some(Self { count: errors.len(), median: crate::bench::quantile(&errors, 0.5), worst, within, bound })
+        Some(Self { count: errors.len(), median: crate::timing::quantile(&errors, 0.5), worst, within, bound })
     }
 }
 

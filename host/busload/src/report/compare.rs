@@ -2,8 +2,8 @@
 
 use super::escape::{markdown, terminal};
 use super::table;
-use crate::bench::L2;
 use crate::compare::{Comparison, Row, Source};
+use crate::timing::L2;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 

@@ -1,8 +1,9 @@
 //! The table on the terminal.
 
 use crate::bench::COPY;
-use crate::record::{Record, Simulated, SiteRecord, Timed, TransactionsRecord};
+use crate::record::{Record, Simulated, SiteRecord, TransactionsRecord};
 use crate::sim::coalesce::SECTOR;
+use crate::timing::Timed;
 use comfy_table::{CellAlignment, ContentArrangement, Table, TableComponent, presets};
 use indicatif::DecimalBytes;
 
@@ -264,7 +265,7 @@ mod tests {
         let copy = |bytes: u64, ms: f64| {
             let mut copy = record(COPY);
             (copy.on, copy.case, copy.bytes) = ("gpu".into(), format!("{bytes} bytes"), bytes);
-            copy.timed = Some(crate::bench::timed(vec![ms], crate::bench::L2::Cold, bytes, None, None));
+            copy.timed = Some(crate::timing::timed(vec![ms], crate::timing::L2::Cold, bytes, None, None));
             copy
         };
         let mut timed = copy(7, 1.0);
@@ -301,7 +302,7 @@ mod tests {
         let mut timed = record("copy_vec4");
         timed.on = "gpu".into();
         let samples =
-            crate::bench::timed(vec![0.5, 0.25, 0.5], crate::bench::L2::Cold, 1_000_000_000, Some(4000.0), None);
+            crate::timing::timed(vec![0.5, 0.25, 0.5], crate::timing::L2::Cold, 1_000_000_000, Some(4000.0), None);
         timed.timed = Some(Timed { cycles: Some(1.25), ..samples });
         timed.occupancy = Some(Occupancy { blocks_per_sm: 4, share: 0.5 });
         let mut failed = record("copy_vec2");
