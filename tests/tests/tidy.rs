@@ -112,19 +112,63 @@ fn a_dereference_is_told_from_a_product() {
     }
 }
 
+/// The packages that a package of the workspace builds on: ours, or those of others.
+fn dependencies(package: &serde_json::Value, ours: bool) -> Vec<&str> {
+    let all = package["dependencies"].as_array().expect("dependencies");
+    let built = all.iter().filter(|of| of["kind"] != "dev" && of["path"].is_null() != ours);
+    let mut names: Vec<_> = built.map(|of| of["name"].as_str().expect("a name")).collect();
+    names.sort_unstable();
+    names
+}
+
+/// The walls between the rooms of host/, as ARCHITECTURE.md draws them.
 #[test]
-fn only_host_src_cuda_imports_cust() {
-    let words = ["use cust", "cust::", "extern crate cust", "cust_raw"];
-    let cuda = files("host/busload/src/cuda", ".rs");
-    assert!(!mentions(&cuda, &words).is_empty(), "host/busload/src/cuda does not import cust either");
-    // This file names what it forbids.
-    assert_eq!(mentions(&outside(&["host/busload/src/cuda", "tests/tests/tidy.rs"], ".rs"), &words), [""; 0]);
+fn the_crates_of_the_host_depend_on_one_another_in_one_direction() {
     let packages = packages();
-    let dependents = packages.iter().filter(|package| {
-        let dependencies = package["dependencies"].as_array().expect("dependencies");
-        dependencies.iter().any(|dependency| dependency["name"] == "cust")
-    });
-    assert_eq!(dependents.map(|package| &package["name"]).collect::<Vec<_>>(), ["busload"]);
+    let in_host = |package: &&serde_json::Value| {
+        package["manifest_path"].as_str().is_some_and(|path| Path::new(path).starts_with(root().join("host")))
+    };
+    let mut found: Vec<_> = packages.iter().filter(in_host).map(|package| (&package["name"], package)).collect();
+    found.sort_unstable_by_key(|(name, _)| name.as_str());
+    let found: Vec<_> =
+        found.into_iter().map(|(name, package)| (name.as_str().expect("a name"), dependencies(package, true))).collect();
+    let [cuda, engine, gpu, model, plan, source, system] =
+        ["cuda", "engine", "gpu", "model", "plan", "source", "system"].map(|name| format!("busload-{name}"));
+    let expected = [
+        ("busload", vec![&*cuda, &engine, &gpu, &model, &plan, &source, &system]),
+        (&cuda, vec![&gpu, &plan, &system]),
+        (&engine, vec![&gpu, &plan, &system]),
+        (&model, vec![&engine, &gpu, &system]),
+        (&plan, vec![&gpu, &system]),
+        (&source, vec![&engine, &gpu, &plan, &system]),
+        (&system, vec![]),
+    ];
+    assert_eq!(found, expected);
+}
+
+#[test]
+fn only_the_crate_cuda_imports_cust() {
+    let words = ["use cust", "cust::", "extern crate cust", "cust_raw"];
+    assert!(!mentions(&files("host/cuda", ".rs"), &words).is_empty(), "host/cuda does not import cust either");
+    // This file names what it forbids.
+    assert_eq!(mentions(&outside(&["host/cuda", "tests/tests/tidy.rs"], ".rs"), &words), [""; 0]);
+    let packages = packages();
+    let dependents = packages.iter().filter(|package| dependencies(package, false).contains(&"cust"));
+    assert_eq!(dependents.map(|package| &package["name"]).collect::<Vec<_>>(), ["busload-cuda"]);
+}
+
+/// Another front end carries out PTX: what the engine and the model know of one must hold for both.
+#[test]
+fn neither_the_engine_nor_the_model_knows_a_front_end() {
+    for folder in ["host/engine/src", "host/model/src"] {
+        let code = without_tests(files(folder, ".rs"));
+        assert!(!mentions(&code, &["gpu::suite"]).is_empty(), "{folder} does not know what is launched either");
+        let words = ["gpu::device", "gpu::kernels", "panic::Location", "track_caller", "corosensei", "source::"];
+        let found = mentions(&code, &words);
+        // The tests of the model stand at positions of their own.
+        let found: Vec<_> = found.into_iter().filter(|line| !line.contains("cfg(test)")).collect();
+        assert_eq!(found, [""; 0]);
+    }
 }
 
 /// The parts of files that are not their tests.
@@ -135,10 +179,10 @@ fn without_tests(files: Vec<(PathBuf, String)>) -> Vec<(PathBuf, String)> {
 
 #[test]
 fn files_are_read_to_a_bound_and_what_is_said_need_not_be_heard() {
-    let sources = ["host/busload/src", "xtask/src"].map(|folder| without_tests(files(folder, ".rs"))).concat();
+    let sources = ["host", "xtask/src"].map(|folder| without_tests(files(folder, ".rs"))).concat();
     let (allowed, others): (Vec<_>, Vec<_>) =
-        sources.into_iter().partition(|(path, _)| path.ends_with("host/busload/src/input.rs"));
-    assert!(!mentions(&allowed, &["read_to_end("]).is_empty(), "host/busload/src/input.rs reads nothing");
+        sources.into_iter().partition(|(path, _)| path.ends_with("host/system/src/input.rs"));
+    assert!(!mentions(&allowed, &["read_to_end("]).is_empty(), "host/system/src/input.rs reads nothing");
     // `input` refuses what has no end; `report::print` and `report::say` do not panic.
     let words = ["fs::read(", "fs::read_to_string(", "read_to_end(", ".read_to_string(", "File::open("];
     assert_eq!(mentions(&others, &words), [""; 0]);
