@@ -4,7 +4,7 @@
 //! behind it, which `-Z verbose-asm` asks for, also has the calls on the way there, the innermost first:
 //!
 //! ```text
-//! .loc 5 42 21   // gpu/src/device/ptx.rs:42:21 @[ gpu/src/device/mod.rs:199:22 @[ gpu/src/kernels/copy.rs:19:26 ] ]
+//! .loc 5 42 21   // gpu/src/device/ptx.rs:42:21 @[ gpu/src/device/pointer.rs:71:22 @[ gpu/src/kernels/copy.rs:19:26 ] ]
 //! ```
 //!
 //! The first of them in a kernel's file is where it calls the facade: what `Location::caller()` is in the simulator.

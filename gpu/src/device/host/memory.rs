@@ -1,0 +1,172 @@
+//! Loads, stores and atomic additions: by the lane itself where they are expected, else by its machine.
+
+use super::lane::{lane, machine};
+use super::{Access, Expected, Number, Op, Site, Space};
+use crate::device::{Cache, Value};
+use core::mem::MaybeUninit;
+use core::panic::Location;
+use core::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering::Relaxed};
+
+#[inline]
+#[track_caller]
+pub(crate) unsafe fn global_load<T: Value>(base: u64, index: usize, cache: Cache) -> T {
+    let access = match cache {
+        Cache::All | Cache::NonCoherent | Cache::Streaming => {
+            const { Access::of::<T>(Space::Global, Op::Load(Cache::All)) }
+        }
+        Cache::Global => const { Access::of::<T>(Space::Global, Op::Load(Cache::Global)) },
+    };
+    load(access, base, index as u64)
+}
+
+#[inline]
+#[track_caller]
+pub(crate) unsafe fn global_store<T: Value>(base: u64, index: usize, value: T) {
+    store(const { Access::of::<T>(Space::Global, Op::Store) }, base, index as u64, value);
+}
+
+#[inline]
+#[track_caller]
+pub(crate) unsafe fn shared_load<T: Value>(address: u32, index: u32) -> T {
+    load(const { Access::of::<T>(Space::Shared, Op::Load(Cache::All)) }, address.into(), index.into())
+}
+
+#[inline]
+#[track_caller]
+pub(crate) unsafe fn shared_store<T: Value>(address: u32, index: u32, value: T) {
+    store(const { Access::of::<T>(Space::Shared, Op::Store) }, address.into(), index.into(), value);
+}
+
+#[inline]
+#[track_caller]
+pub(crate) unsafe fn constant_load<T: Value>(base: u64, index: u32) -> T {
+    load(const { Access::of::<T>(Space::Constant, Op::Load(Cache::All)) }, base, index.into())
+}
+
+pub(crate) fn global_element<T>(base: u64, index: usize) -> u64 {
+    machine().advance(Space::Global, base, (index as i64).saturating_mul(size_of::<T>() as i64))
+}
+
+pub(crate) fn shared_element<T>(address: u32, index: u32) -> u32 {
+    machine().advance(Space::Shared, address.into(), i64::from(index.cast_signed()) * size_of::<T>() as i64) as u32
+}
+
+#[inline]
+#[track_caller]
+pub(crate) unsafe fn global_atomic_add<T: AtomicAddBackend>(base: u64, index: usize, mut value: T) -> T {
+    let add = const { Access::of::<T>(Space::Global, Op::AtomicAdd(T::NUMBER)) };
+    // SAFETY: `value` is as wide and as aligned as the access.
+    unsafe { unexpected(add, base, index as u64, (&raw mut value).cast(), Location::caller()) };
+    value
+}
+
+#[inline(always)]
+#[track_caller]
+fn load<T: Value>(access: Access, base: u64, index: u64) -> T {
+    let at = Location::caller();
+    if let Some(element) = expected(Site::new(at, access), base, index) {
+        // SAFETY: it is at hand.
+        return unsafe { read(element) };
+    }
+    let mut value = MaybeUninit::<T>::uninit();
+    // SAFETY: `value` is as wide and as aligned as the access, which fills it; every bit pattern is a `Value`.
+    unsafe {
+        unexpected(access, base, index, value.as_mut_ptr().cast(), at);
+        value.assume_init()
+    }
+}
+
+#[inline(always)]
+#[track_caller]
+fn store<T: Value>(access: Access, base: u64, index: u64, mut value: T) {
+    let at = Location::caller();
+    match expected(Site::new(at, access), base, index) {
+        // SAFETY: it is at hand.
+        Some(element) => unsafe { write(element, value) },
+        // SAFETY: `value` is as wide and as aligned as the access.
+        None => unsafe { unexpected(access, base, index, (&raw mut value).cast(), at) },
+    }
+}
+
+/// Where the element stands, if the access is one that the running lane makes by itself.
+#[inline(always)]
+fn expected<T>(site: Site, base: u64, index: u64) -> Option<*mut T> {
+    // SAFETY: the lane is running.
+    let elements = unsafe { Expected::meet(lane(), site, base, index) }?;
+    Some(elements.cast::<T>().wrapping_add(index as usize))
+}
+
+/// Has the machine carry out an access.
+///
+/// # Safety
+/// As [`Machine::access`].
+#[cold]
+#[inline(never)]
+unsafe fn unexpected(access: Access, base: u64, index: u64, value: *mut u8, at: &'static Location<'static>) {
+    // SAFETY: the caller's promise.
+    unsafe { machine().access(access, base, index, value, at) };
+}
+
+/// Copies a value out of memory that other threads access too, atomically up to 8 bytes.
+///
+/// # Safety
+/// `element` is memory of the machine, as wide as the value and aligned to it, and only accessed by these two functions.
+#[inline(always)]
+pub unsafe fn read<T: Value>(element: *const T) -> T {
+    let mut value = MaybeUninit::<T>::uninit();
+    let to = value.as_mut_ptr();
+    // SAFETY: the caller's promise; every bit pattern is a `Value`.
+    unsafe {
+        match size_of::<T>() {
+            1 => to.cast::<u8>().write((*element.cast::<AtomicU8>()).load(Relaxed)),
+            2 => to.cast::<u16>().write((*element.cast::<AtomicU16>()).load(Relaxed)),
+            4 => to.cast::<u32>().write((*element.cast::<AtomicU32>()).load(Relaxed)),
+            bytes => {
+                for word in 0..bytes / 8 {
+                    to.cast::<u64>().add(word).write((*element.cast::<AtomicU64>().add(word)).load(Relaxed));
+                }
+            }
+        }
+        value.assume_init()
+    }
+}
+
+/// Copies a value to memory that other threads access too, atomically up to 8 bytes.
+///
+/// # Safety
+/// As [`read`].
+#[inline(always)]
+pub unsafe fn write<T: Value>(element: *mut T, value: T) {
+    let from = &raw const value;
+    // SAFETY: the caller's promise.
+    unsafe {
+        match size_of::<T>() {
+            1 => (*element.cast::<AtomicU8>()).store(from.cast::<u8>().read(), Relaxed),
+            2 => (*element.cast::<AtomicU16>()).store(from.cast::<u16>().read(), Relaxed),
+            4 => (*element.cast::<AtomicU32>()).store(from.cast::<u32>().read(), Relaxed),
+            bytes => {
+                for word in 0..bytes / 8 {
+                    (*element.cast::<AtomicU64>().add(word)).store(from.cast::<u64>().add(word).read(), Relaxed);
+                }
+            }
+        }
+    }
+}
+
+/// A type whose atomic addition the machine knows.
+pub trait AtomicAddBackend: Value {
+    /// Its arithmetic.
+    const NUMBER: Number;
+}
+impl AtomicAddBackend for u32 {
+    const NUMBER: Number = Number::U32;
+}
+impl AtomicAddBackend for i32 {
+    const NUMBER: Number = Number::U32;
+}
+impl AtomicAddBackend for u64 {
+    const NUMBER: Number = Number::U64;
+}
+impl AtomicAddBackend for f32 {
+    const NUMBER: Number = Number::F32;
+}

@@ -1,0 +1,83 @@
+//! Where a thread stands, and what it does together with others: barriers and shuffles.
+
+use super::Coordinates;
+use super::lane::{lane, machine};
+use core::panic::Location;
+
+#[inline]
+#[track_caller]
+pub(crate) fn sync_threads() {
+    machine().sync_threads(Location::caller());
+}
+
+#[inline]
+#[track_caller]
+pub(crate) fn sync_warp(mask: u32) {
+    machine().sync_warp(mask, Location::caller());
+}
+
+#[inline]
+#[track_caller]
+pub(crate) fn shuffle_down(mask: u32, value: u32, delta: u32) -> u32 {
+    // The instruction takes five bits of the distance.
+    let own = lane_id();
+    let source = own + (delta & 31);
+    shuffle(mask, value, if source < 32 { source } else { own })
+}
+
+#[inline]
+#[track_caller]
+pub(crate) fn shuffle_xor(mask: u32, value: u32, xor: u32) -> u32 {
+    shuffle(mask, value, lane_id() ^ (xor & 31))
+}
+
+#[inline]
+#[track_caller]
+pub(crate) fn shuffle(mask: u32, value: u32, source: u32) -> u32 {
+    machine().exchange(mask, value, source & 31, Location::caller())
+}
+
+#[inline]
+pub(crate) fn lane_id() -> u32 {
+    // SAFETY: the lane is running.
+    unsafe { (*lane()).number as u32 }
+}
+
+macro_rules! coordinates { ($($name:ident: $which:ident[$axis:literal])*) => { $(
+    #[inline]
+    pub(crate) fn $name() -> u32 {
+        // SAFETY: the lane is running, and its place is read at once.
+        unsafe { (*lane()).coordinates.$which[$axis] }
+    }
+)* } }
+coordinates! {
+    thread_idx_x: thread_idx[0]
+    thread_idx_y: thread_idx[1]
+    thread_idx_z: thread_idx[2]
+    block_idx_x: block_idx[0]
+    block_idx_y: block_idx[1]
+    block_idx_z: block_idx[2]
+    block_dim_x: block_dim[0]
+    block_dim_y: block_dim[1]
+    block_dim_z: block_dim[2]
+    grid_dim_x: grid_dim[0]
+    grid_dim_y: grid_dim[1]
+    grid_dim_z: grid_dim[2]
+}
+
+/// `block_idx_x * block_dim_x + thread_idx_x`, all asked for at once.
+#[inline]
+pub(crate) fn index_x() -> usize {
+    // SAFETY: as above.
+    let Coordinates { thread_idx, block_idx, block_dim, .. } = unsafe { &(*lane()).coordinates };
+    block_idx[0] as usize * block_dim[0] as usize + thread_idx[0] as usize
+}
+
+#[track_caller]
+pub(crate) fn clock() -> u64 {
+    machine().clock(Location::caller())
+}
+
+pub(crate) fn fma(a: f32, b: f32, c: f32) -> f32 {
+    libm::fmaf(a, b, c)
+}

@@ -1,0 +1,235 @@
+//! Pointers into global, shared and constant memory, and the loads and stores through them.
+
+use super::{AtomicAdd, Value, backend};
+use core::marker::PhantomData;
+
+/// The path a global load takes through the caches: PTX's cache operators.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Cache {
+    /// `ld.global`: through the L1 and the L2.
+    All,
+    /// `ld.global.cg`: past the L1, through the L2 alone (CUDA's `__ldcg`).
+    Global,
+    /// `ld.global.nc`: through the read-only path (CUDA's `__ldg`).
+    NonCoherent,
+    /// `ld.global.cs`: evicted first, for data that streams (CUDA's `__ldcs`).
+    Streaming,
+}
+
+/// Memory of the whole grid that a kernel reads: a device pointer on a GPU, a simulated address on the host.
+#[repr(transparent)]
+pub struct Global<T>(pub(super) u64, pub(super) PhantomData<*const T>);
+
+/// Memory of the whole grid that a kernel reads and writes.
+#[repr(transparent)]
+pub struct GlobalMut<T>(pub(super) u64, pub(super) PhantomData<*mut T>);
+
+/// `N` elements of a block's shared memory, from [`shared!`](crate::device::shared); `N` is 0 where the launch says
+/// how many ([`dynamic_shared`]).
+#[repr(transparent)]
+pub struct Shared<T, const N: usize>(u32, PhantomData<*mut T>);
+
+/// `N` elements of constant memory, from [`constant!`](crate::device::constant): the host fills them before the launch.
+#[repr(transparent)]
+pub struct Constant<T, const N: usize>(u64, PhantomData<*const T>);
+
+impl<T> Clone for Global<T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+impl<T> Copy for Global<T> {}
+impl<T> Clone for GlobalMut<T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+impl<T> Copy for GlobalMut<T> {}
+impl<T, const N: usize> Clone for Shared<T, N> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+impl<T, const N: usize> Copy for Shared<T, N> {}
+impl<T, const N: usize> Clone for Constant<T, N> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+impl<T, const N: usize> Copy for Constant<T, N> {}
+
+macro_rules! loads {
+    () => {
+        /// Loads element `index` through the L1 and the L2 (`ld.global`).
+        ///
+        /// # Safety
+        /// The launch contract: `index` lies inside the buffer.
+        #[inline(always)]
+        #[track_caller]
+        pub unsafe fn load(self, index: usize) -> T {
+            // SAFETY: the caller's promise.
+            unsafe { backend::global_load(self.0, index, Cache::All) }
+        }
+
+        /// Loads element `index` past the L1 (`ld.global.cg`, CUDA's `__ldcg`).
+        ///
+        /// # Safety
+        /// The launch contract: `index` lies inside the buffer.
+        #[inline(always)]
+        #[track_caller]
+        pub unsafe fn load_cg(self, index: usize) -> T {
+            // SAFETY: the caller's promise.
+            unsafe { backend::global_load(self.0, index, Cache::Global) }
+        }
+
+        /// Loads element `index`, whose line is evicted first (`ld.global.cs`, CUDA's `__ldcs`).
+        ///
+        /// # Safety
+        /// The launch contract: `index` lies inside the buffer.
+        #[inline(always)]
+        #[track_caller]
+        pub unsafe fn load_cs(self, index: usize) -> T {
+            // SAFETY: the caller's promise.
+            unsafe { backend::global_load(self.0, index, Cache::Streaming) }
+        }
+    };
+}
+
+impl<T: Value> Global<T> {
+    loads!();
+
+    /// Loads element `index` through the read-only path (`ld.global.nc`, CUDA's `__ldg`).
+    ///
+    /// # Safety
+    /// The launch contract: `index` lies inside the buffer, and nothing writes the buffer during the launch.
+    #[inline(always)]
+    #[track_caller]
+    pub unsafe fn load_nc(self, index: usize) -> T {
+        // SAFETY: the caller's promise.
+        unsafe { backend::global_load(self.0, index, Cache::NonCoherent) }
+    }
+
+    /// The same memory from element `index` on: C's `p + index`.
+    #[inline(always)]
+    pub fn starting_at(self, index: usize) -> Self {
+        Self(backend::global_element::<T>(self.0, index), PhantomData)
+    }
+
+    /// The same memory as elements of another type: `f32` as [`F32x4`], for 16 bytes an access.
+    #[inline(always)]
+    pub const fn cast<U: Value>(self) -> Global<U> {
+        Global(self.0, PhantomData)
+    }
+}
+
+impl<T: Value> GlobalMut<T> {
+    loads!();
+
+    /// Stores element `index` (`st.global`).
+    ///
+    /// # Safety
+    /// The launch contract: `index` lies inside the buffer, and no other thread touches the element unordered.
+    #[inline(always)]
+    #[track_caller]
+    pub unsafe fn store(self, index: usize, value: T) {
+        // SAFETY: the caller's promise.
+        unsafe { backend::global_store(self.0, index, value) }
+    }
+
+    /// Adds `value` to element `index` in one indivisible step, and returns what stood there before
+    /// (`atom.global.add`, which becomes `red` where the old value goes unused).
+    ///
+    /// # Safety
+    /// The launch contract: `index` lies inside the buffer.
+    #[inline(always)]
+    #[track_caller]
+    pub unsafe fn atomic_add(self, index: usize, value: T) -> T
+    where
+        T: AtomicAdd,
+    {
+        // SAFETY: the caller's promise.
+        unsafe { backend::global_atomic_add(self.0, index, value) }
+    }
+
+    /// The same memory from element `index` on: C's `p + index`.
+    #[inline(always)]
+    pub fn starting_at(self, index: usize) -> Self {
+        Self(backend::global_element::<T>(self.0, index), PhantomData)
+    }
+
+    /// The same memory as elements of another type: `f32` as [`F32x4`], for 16 bytes an access.
+    #[inline(always)]
+    pub const fn cast<U: Value>(self) -> GlobalMut<U> {
+        GlobalMut(self.0, PhantomData)
+    }
+}
+
+impl<T: Value, const N: usize> Shared<T, N> {
+    /// An array at a shared address.
+    #[doc(hidden)]
+    #[inline(always)]
+    pub const fn from_address(address: u32) -> Self {
+        Self(address, PhantomData)
+    }
+
+    /// Loads element `index` (`ld.shared`).
+    ///
+    /// # Safety
+    /// `index < N`, and a barrier orders the load after the store of the element by another thread.
+    #[inline(always)]
+    #[track_caller]
+    pub unsafe fn load(self, index: u32) -> T {
+        // SAFETY: the caller's promise.
+        unsafe { backend::shared_load(self.0, index) }
+    }
+
+    /// Stores element `index` (`st.shared`).
+    ///
+    /// # Safety
+    /// `index < N`, and barriers order the store against other threads' accesses to the element.
+    #[inline(always)]
+    #[track_caller]
+    pub unsafe fn store(self, index: u32, value: T) {
+        // SAFETY: the caller's promise.
+        unsafe { backend::shared_store(self.0, index, value) }
+    }
+
+    /// The same memory from element `index` on.
+    #[inline(always)]
+    pub fn starting_at(self, index: u32) -> Shared<T, 0> {
+        Shared(backend::shared_element::<T>(self.0, index), PhantomData)
+    }
+
+    /// The same memory as elements of another type; the caller minds the alignment and the length.
+    #[inline(always)]
+    pub const fn cast<U: Value>(self) -> Shared<U, 0> {
+        Shared(self.0, PhantomData)
+    }
+}
+
+impl<T: Value, const N: usize> Constant<T, N> {
+    /// An array at a constant address.
+    #[doc(hidden)]
+    #[inline(always)]
+    pub const fn from_address(address: u64) -> Self {
+        Self(address, PhantomData)
+    }
+
+    /// Loads element `index` (`ld.const`): one wavefront for each distinct address among the warp's lanes.
+    ///
+    /// # Safety
+    /// `index < N`.
+    #[inline(always)]
+    #[track_caller]
+    pub unsafe fn load(self, index: u32) -> T {
+        // SAFETY: the caller's promise.
+        unsafe { backend::constant_load(self.0, index) }
+    }
+}
+
+/// The block's dynamic shared memory, as large as the launch says.
+#[inline(always)]
+#[track_caller]
+pub fn dynamic_shared<T: Value>() -> Shared<T, 0> {
+    Shared::from_address(backend::dynamic_shared())
+}
