@@ -1,7 +1,6 @@
 //! What the model must know of a GPU: figures with their sources, and constants fitted to measurements.
 
 use crate::input;
-use crate::sim::coalesce::SECTOR;
 use serde::{Deserialize, Serialize};
 
 /// A figure and where it comes from.
@@ -238,126 +237,6 @@ const MOST_SET_APART: u64 = 32;
 
 /// KiB of a multiprocessor's memory that can be set apart as shared (the same guide, 8.0 and 9.0).
 const CARVE_OUTS: [u64; 9] = [0, 8, 16, 32, 64, 100, 132, 164, 196];
-
-/// Cycles before the first block and after the last, with the events that a time is taken by.
-pub(super) const LAUNCH: f64 = 6_000.0;
-
-/// What a chip's description does not say, fitted to an H200 on the families that [`FITTED_ON`](super::FITTED_ON) names.
-/// Rates are shares of a figure of the description, so that they carry over to another chip; an H100 bears that out.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Constants {
-    pub(super) latency_shared: f64,
-    pub(super) latency_l1: f64,
-    /// Beyond that of the L1.
-    pub(super) latency_l2: f64,
-    /// Beyond that of the L2.
-    pub(super) latency_dram: f64,
-    /// Cycles of a multiprocessor's issue slots that an instruction of a warp takes.
-    pub(super) issue: f64,
-    /// Cycles from one instruction of a warp to its next.
-    pub(super) instruction: f64,
-    /// The share of the instructions before a request that wait for what is loaded, if the request does.
-    pub(super) used_after: f64,
-    /// Cycles a pass of constant memory.
-    pub(super) constant_pass: f64,
-    /// The share by which memory is nearer to the partition of the L2 that a line belongs to, and further from others: by the probe
-    /// `latency`.
-    pub(super) spread: f64,
-    /// Cycles by which ways to the L2 are longer or shorter at most: of groups of multiprocessors, where the L2 has what is read and
-    /// where memory has, and of pairs of them beyond that, by the probe `ways`.
-    pub(super) way_from_l2: f64,
-    pub(super) way_from_memory: f64,
-    pub(super) way_of_pair: f64,
-    /// The share of lines that memory needs more time for, and how many cycles more at most: any number up to that.
-    pub(super) late_share: f64,
-    pub(super) late: f64,
-    /// Cycles for a shuffle or a meeting of a warp.
-    pub(super) shuffle: f64,
-    /// Cycles of a barrier once all warps of a block are there, and from one warp of a multiprocessor that comes to one to the next: by
-    /// the probe `barriers`.
-    pub(super) barrier: f64,
-    pub(super) barrier_warp: f64,
-    /// Cycles from the end of a block to the first request of the next in its place.
-    pub(super) block_start: f64,
-    /// Cycles from one warp that a multiprocessor launches to the next, and from one block that the chip launches: in the long run, and
-    /// where there is room from the beginning or many blocks ended at a time, by the probes `beginnings` and `successors`.
-    pub(super) warp_launch: f64,
-    pub(super) block_launch: f64,
-    pub(super) block_launch_ahead: f64,
-    /// Groups of multiprocessors, of some sixteen each, and reads of a group for the same sectors that the L2 serves as one: by the
-    /// probe `neighbours`.
-    pub(super) groups: usize,
-    pub(super) coalesced: usize,
-    /// Sectors a cycle between a multiprocessor and the L2.
-    pub(super) port_sectors: f64,
-    /// Sectors a cycle that the L2 sends or takes.
-    pub(super) l2_sectors: f64,
-    /// Cycles that a store to a line takes of the L2 at least, and those more for each sector of which it writes a part.
-    pub(super) l2_store: f64,
-    pub(super) l2_partial: f64,
-    /// Cycles of the L2 to complete a sector that was written in part with what memory has of it.
-    pub(super) l2_completion: f64,
-    /// Cycles from one addition to a line to the next.
-    pub(super) addition: f64,
-    /// Cycles a sector to or from memory, how many sectors of a line cost no less than these, and the cycles that a read of a line in a
-    /// region not at hand takes at least, and a write of one alone of its page, most of it side by side with moving them.
-    pub(super) dram_sector: f64,
-    pub(super) dram_least: f64,
-    pub(super) dram_read: f64,
-    pub(super) dram_write: f64,
-    /// Lines of a region and of all regions at hand.
-    pub(super) region_lines: u64,
-    pub(super) lines_at_hand: u64,
-    /// Twice the cycles in the queue of the memory at half its rate.
-    pub(super) dram_queue: f64,
-}
-
-impl Constants {
-    pub(super) fn of(chip: &Chip) -> Self {
-        let [shared, l1, l2, dram] = chip.latency;
-        let sector = SECTOR as f64;
-        let (late_share, late) = (0.12, 500.0);
-        let dram_sector = sector * chip.clock_ghz / (0.91 * chip.dram_gbps);
-        Self {
-            latency_shared: shared,
-            latency_l1: l1,
-            latency_l2: l2 - l1,
-            latency_dram: dram - l2 - 0.5 * late_share * late,
-            issue: 0.25,
-            instruction: 2.5,
-            used_after: 0.5,
-            constant_pass: 2.0,
-            spread: 0.25,
-            way_from_l2: 9.0,
-            way_from_memory: 32.0,
-            way_of_pair: 8.0,
-            late_share,
-            late,
-            shuffle: 24.0,
-            barrier: 10.5,
-            barrier_warp: 2.0,
-            block_start: 400.0,
-            warp_launch: 5.5,
-            block_launch: 1.22,
-            block_launch_ahead: 0.22,
-            groups: (chip.sm_count as f64 / 16.0).round().max(1.0) as usize,
-            coalesced: 4,
-            port_sectors: 2.0,
-            l2_sectors: 0.625 * chip.l2_bytes_per_cycle / sector,
-            l2_store: 2.5 * sector / chip.l2_bytes_per_cycle,
-            l2_partial: 2.4 * sector / chip.l2_bytes_per_cycle,
-            l2_completion: 14.0 * sector / chip.l2_bytes_per_cycle,
-            addition: 3.5,
-            dram_sector,
-            dram_least: 2.4,
-            dram_read: 1.15 * chip.clock_ghz / chip.dram_channels as f64,
-            dram_write: 1.74 * chip.clock_ghz / chip.dram_channels as f64,
-            region_lines: 64,
-            lines_at_hand: 1 << 18,
-            dram_queue: 250.0,
-        }
-    }
-}
 
 #[cfg(test)]
 mod tests {

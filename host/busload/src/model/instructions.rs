@@ -21,7 +21,7 @@ pub(super) struct Line {
     pub(super) registers: usize,
     /// Loads in a round of a loop that also stores, none elsewhere. The stores of a round have to have read their registers before
     /// the next round uses them again.
-    pub(super) of_round: usize,
+    pub(super) loads_beside_stores: usize,
     /// Whether an address depends on what another load brought.
     pub(super) dependent: bool,
     /// Instructions before each, and it: an average, if there are several.
@@ -29,7 +29,8 @@ pub(super) struct Line {
 }
 
 /// A line that nothing is known of.
-const UNKNOWN: Line = Line { in_flight: 1, registers: MOST, of_round: 0, dependent: false, instructions: 1.0 };
+const UNKNOWN: Line =
+    Line { in_flight: 1, registers: MAX_IN_FLIGHT, loads_beside_stores: 0, dependent: false, instructions: 1.0 };
 
 /// Loads of one line that follow each other where LLVM, or ptxas if LLVM did not, has unrolled a loop.
 const UNROLLED: usize = 4;
@@ -40,7 +41,7 @@ const UNROLLED: usize = 4;
 const REGISTERS: usize = 13;
 
 /// ptxas has no registers for what more loads than these bring, rather than hold fewer warps.
-pub(super) const MOST: usize = 24;
+pub(super) const MAX_IN_FLIGHT: usize = 24;
 
 /// Instructions that a division takes: there is none in hardware.
 const DIVISION: usize = 20;
@@ -101,7 +102,7 @@ impl Instructions {
                     known.registers = REGISTERS;
                 }
                 if run.looped && run.stores {
-                    known.of_round = known.of_round.max(run.loads.values().sum());
+                    known.loads_beside_stores = known.loads_beside_stores.max(run.loads.values().sum());
                 }
                 known.dependent = dependent.contains(&line);
                 let sum = reached.entry((line, head)).or_default();
@@ -130,12 +131,15 @@ impl Instructions {
     /// One line, of which a warp has so many loads in flight, each after so many instructions.
     #[cfg(test)]
     pub(super) fn in_flight(at: &Location<'_>, in_flight: usize, instructions: f64) -> Self {
-        Self::in_rounds(at, in_flight, MOST, instructions)
+        Self::in_rounds(at, in_flight, MAX_IN_FLIGHT, instructions)
     }
 
     #[cfg(test)]
-    pub(super) fn of_round(at: &Location<'_>, of_round: usize, in_flight: usize, instructions: f64) -> Self {
-        Self { lines: [(at.line(), Line { in_flight, of_round, instructions, ..UNKNOWN })].into(), computes: None }
+    pub(super) fn of_round(at: &Location<'_>, loads_beside_stores: usize, in_flight: usize, instructions: f64) -> Self {
+        Self {
+            lines: [(at.line(), Line { in_flight, loads_beside_stores, instructions, ..UNKNOWN })].into(),
+            computes: None,
+        }
     }
 
     /// The same, of a loop that has registers for so many.

@@ -8,9 +8,9 @@ use crate::sim::trace::{Trace, WHOLE_BLOCK, What};
 use gpu::device::host::Space;
 use gpu::suite::Operation;
 
-/// Stores to global memory, and additions, of some blocks.
+/// StoreWavefronts to global memory, and additions, of some blocks.
 #[derive(Debug, Default)]
-pub(super) struct Stores {
+pub(super) struct StoreWavefronts {
     requests: u64,
     wavefronts: u64,
     /// Wavefronts of stores to lines that the warp's last request stored to as well.
@@ -20,7 +20,7 @@ pub(super) struct Stores {
     last: Vec<Option<usize>>,
 }
 
-impl Stores {
+impl StoreWavefronts {
     /// Adds those of a block.
     pub(super) fn add(&mut self, trace: &Trace) {
         self.last.clear();
@@ -95,7 +95,7 @@ mod tests {
         add(WHOLE_BLOCK, What::Wait, 0, 0, &[]);
         add(0, What::Store, 1, 1, &[next]);
         add(0, What::Load { past_l1: false }, 8, 8, &[next]);
-        let mut stores = Stores::default();
+        let mut stores = StoreWavefronts::default();
         stores.add(&trace);
         // Warp 1 goes on in a line that it has just stored to, and so does warp 0 after an addition, which it does not go with.
         assert_eq!((stores.requests, stores.wavefronts, stores.together), (8, 18, 3));
