@@ -1,4 +1,5 @@
-//! What the model must know of a GPU: figures with their sources, and constants fitted to measurements.
+//! A GPU as a description gives it, each figure with its source. What descriptions leave open is in
+//! [`constants`](super::constants).
 
 use crate::input;
 use serde::{Deserialize, Serialize};
@@ -13,7 +14,7 @@ pub struct Figure {
     pub source: String,
 }
 
-/// A GPU as a file describes it: every figure with its source. Cycles are those of the multiprocessors.
+/// A GPU as a file describes it: every figure with its source. Cycles are those of the SM clock.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Description {
@@ -40,9 +41,9 @@ struct Description {
 pub struct Chip {
     /// Its name.
     pub name: String,
-    /// Multiprocessors.
+    /// SMs.
     pub sm_count: u32,
-    /// The clock of the multiprocessors.
+    /// The SM clock.
     pub clock_ghz: f64,
     /// Warps that an SM holds.
     pub warps_per_sm: u64,
@@ -54,15 +55,15 @@ pub struct Chip {
     pub l1_bytes: u64,
     /// Bytes of the L2.
     pub l2_bytes: u64,
-    /// Partitions of the L2. Each holds what the multiprocessors at it read, whichever it belongs to.
+    /// Partitions of the L2. Each caches what the SMs at it read, whichever it belongs to.
     pub l2_partitions: u64,
-    /// Bytes that the L2 sends in a cycle at most.
+    /// Bytes a cycle that the L2 sends at most.
     pub l2_bytes_per_cycle: f64,
-    /// Channels of the memory. Each partition of the L2 has a slice for each.
+    /// DRAM channels. Each partition of the L2 has a slice for each.
     pub dram_channels: usize,
-    /// Bandwidth of the memory by its clock and width.
+    /// DRAM bandwidth by its clock and width.
     pub dram_gbps: f64,
-    /// Cycles from a load to its data, by where they are: shared memory, L1, L2, memory.
+    /// Cycles from a load to its data, by where they are: shared memory, L1, L2, DRAM.
     pub latency: [f64; 4],
 }
 
@@ -88,7 +89,7 @@ pub enum TooLarge {
     /// For its shared memory.
     #[error(
         "a block needs {needed} bytes of shared memory, static and dynamic, and {chip} gives one {most} at most \
-         (shared_kib_per_sm, less {SHARED_OF_THE_SYSTEM} bytes for the system): launch it with less, or name another --chip"
+         (shared_kib_per_sm, less {RESERVED_SHARED} bytes for the system): launch it with less, or name another --chip"
     )]
     Shared {
         /// Bytes that it needs.
@@ -204,38 +205,42 @@ impl Chip {
         })
     }
 
-    /// Blocks of `warps` warps and `shared_bytes` of shared memory that a multiprocessor holds, and the bytes of L1 that
-    /// are left to it. Registers are not known without a compiler: they are taken to suffice.
+    /// Blocks of `warps` warps and `shared_bytes` of shared memory that an SM holds, and the bytes of L1 that are left
+    /// to it. Registers are not known without a compiler: they are taken to suffice.
     ///
     /// # Errors
     /// If it holds none.
     pub fn residency(&self, warps: u64, shared_bytes: u64) -> Result<(u64, u64), TooLarge> {
         let chip = || self.name.clone();
-        let most = self.shared_bytes_per_sm.saturating_sub(SHARED_OF_THE_SYSTEM);
+        let most = self.shared_bytes_per_sm.saturating_sub(RESERVED_SHARED);
         if shared_bytes > most {
             return Err(TooLarge::Shared { needed: shared_bytes, most, chip: chip() });
         }
         if warps > self.warps_per_sm {
             return Err(TooLarge::Warps { needed: warps, most: self.warps_per_sm, chip: chip() });
         }
-        let each = if shared_bytes == 0 { 0 } else { shared_bytes + SHARED_OF_THE_SYSTEM };
+        let each = if shared_bytes == 0 { 0 } else { shared_bytes + RESERVED_SHARED };
         let by_shared = self.shared_bytes_per_sm.checked_div(each).unwrap_or(u64::MAX);
         let blocks = self.blocks_per_sm.min(self.warps_per_sm / warps.max(1)).min(by_shared);
-        let wanted = if each == 0 { (SET_APART * blocks).min(MOST_SET_APART) } else { (blocks * each).div_ceil(1024) };
+        let wanted = if each == 0 {
+            (DEFAULT_CARVE_OUT * blocks).min(MOST_DEFAULT_CARVE_OUT)
+        } else {
+            (blocks * each).div_ceil(1024)
+        };
         let carved = CARVE_OUTS.into_iter().find(|kib| *kib >= wanted).unwrap_or(u64::MAX).saturating_mul(1024);
         Ok((blocks, self.l1_bytes - carved.min(self.shared_bytes_per_sm)))
     }
 }
 
-/// Bytes of shared memory a block that the system takes for itself (CUDA C++ Programming Guide, compute capability 8.0 on).
-const SHARED_OF_THE_SYSTEM: u64 = 1024;
+/// Bytes of shared memory of each block that are reserved for the system (CUDA C++ Programming Guide, compute capability 8.0 on).
+const RESERVED_SHARED: u64 = 1024;
 
-/// KiB set apart as shared memory for each block that has none, and for all of them at most: `launch__shared_mem_config_size` of
+/// KiB of the carve-out for each block that has no shared memory, and for all of them at most: `launch__shared_mem_config_size` of
 /// Nsight Compute on an H200 is 8 for two blocks, 16 for three and four, 32 for eight and more.
-const SET_APART: u64 = 4;
-const MOST_SET_APART: u64 = 32;
+const DEFAULT_CARVE_OUT: u64 = 4;
+const MOST_DEFAULT_CARVE_OUT: u64 = 32;
 
-/// KiB of a multiprocessor's memory that can be set apart as shared (the same guide, 8.0 and 9.0).
+/// Carve-outs: KiB of an SM's L1 that can be configured as shared memory (the same guide, 8.0 and 9.0).
 const CARVE_OUTS: [u64; 9] = [0, 8, 16, 32, 64, 100, 132, 164, 196];
 
 #[cfg(test)]

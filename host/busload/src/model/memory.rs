@@ -194,7 +194,7 @@ impl Memory {
             let near = self.map.near(gpc);
             let served = self.serve_slice(near, number, lacks, 0.0);
             self.served = served;
-            self.traffic.l2_reads += f64::from(lacks.count_ones());
+            self.traffic.l2_read_sectors += f64::from(lacks.count_ones());
             let ready = self.fetch(near, number, lacks, served);
             let path = self.crossbar.gpc_path(self.map.slice(number), gpc, ready <= served);
             merged.open_until = merged.open_until.max(ready + self.constants.gpc_merge_cycles);
@@ -212,7 +212,7 @@ impl Memory {
         let home = self.map.home(number);
         self.now = sent;
         let served = self.serve_slice(home, number, touched, self.constants.l2_store_cycles + partial);
-        self.traffic.l2_writes += f64::from(touched.count_ones());
+        self.traffic.l2_write_sectors += f64::from(touched.count_ones());
         self.fetch(home, number, touched, served);
         if let Some(mut line) = self.l2[home].peek(number) {
             line.atomics_done = served.max(line.ready).max(line.atomics_done) + self.constants.l2_atomic_cycles;
@@ -232,7 +232,7 @@ impl Memory {
         if alone != 0 {
             self.served = self.serve_slice(home, line.number, alone, cycles);
         }
-        self.traffic.l2_writes += f64::from(alone.count_ones());
+        self.traffic.l2_write_sectors += f64::from(alone.count_ones());
         let most = match (self.write_at(home, line), partial) {
             (false, _) => self.constants.dirty_lines_on_allocate,
             (true, 0) => self.constants.dirty_lines_on_full_store,
@@ -290,7 +290,7 @@ impl Memory {
         let mut ready = line.ready.max(at);
         drop(line);
         if lacks != 0 {
-            self.traffic.dram_reads += f64::from(lacks.count_ones());
+            self.traffic.dram_read_sectors += f64::from(lacks.count_ones());
             let bank = self.map.bank(number, self.now);
             let begins = self.dram.read(bank, number, lacks.count_ones(), at, self.now);
             let latency = self.constants.dram_latency * self.distance(partition, home);

@@ -75,17 +75,17 @@ pub const FITTED_ON: [&str; 13] = [
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Limit {
-    /// The bandwidth of the memory.
+    /// The bandwidth of the DRAM.
     Dram,
     /// The bandwidth of the L2.
     L2,
-    /// The wavefronts of global accesses in the load/store units.
+    /// LSU wavefronts of global accesses.
     LsuWavefronts,
-    /// The wavefronts of shared memory.
+    /// Wavefronts of shared memory.
     SharedWavefronts,
-    /// The issue slots, and the passes of constant memory.
+    /// Issue slots, replays of constant loads included.
     Issue,
-    /// Latencies, with too few loads on their way to hide them.
+    /// Latency, with too few loads in flight to hide it.
     Latency,
     /// The launch itself.
     Launch,
@@ -116,10 +116,10 @@ pub struct Prediction {
     pub limit_share: f64,
     /// What moved.
     pub traffic: Traffic,
-    /// Blocks that a multiprocessor holds, if registers allow.
+    /// Blocks that an SM holds, if registers allow.
     pub blocks_per_sm: u64,
-    /// The share of the launch's requests that was replayed; the rest is taken to go on like its second half.
-    pub replayed: f64,
+    /// The share of the launch's requests that was replayed; the rest is extrapolated from the second half of it.
+    pub replayed_share: f64,
     /// How far all this is to be trusted. A row of results says so.
     #[serde(skip)]
     pub trust: Trust,
@@ -154,20 +154,20 @@ pub struct Effort {
 pub const LINES: u64 = 4 << 20;
 
 /// Requests of each warp to replay of the first wave, and how many times the effort that is worth where they touch many lines.
-const DEPTH: u64 = 128;
-const DEEPER: u64 = 8;
+const WARP_REQUESTS: u64 = 128;
+const MORE_EFFORT: u64 = 8;
 
-/// What a launch moves that goes on as it will: so many times the L2. One that makes more than so many requests of shared memory for each
-/// line it touches would be long at that, and seldom waits for the L2.
-const L2S: u64 = 4;
-const MOSTLY: u64 = 8;
+/// What a launch moves until the L2 is in steady state: so many times its size. A launch that makes more than so many requests of shared
+/// memory for each line would take long for that, and seldom waits for the L2.
+const L2_TURNOVERS: u64 = 4;
+const SHARED_PER_LINE: u64 = 8;
 
-/// So many waves show how a launch goes on, and one of no more than these is replayed to its end, if that is worth no more than so
-/// many times the effort: its warps drift apart all the while.
-const SOME_WAVES: u64 = 4;
-const WHOLE: u64 = 70;
+/// So many waves show the steady state. A launch of no more than these is replayed to its end, if that is worth no more than so many times
+/// the effort: its warps drift apart all the while.
+const STEADY_WAVES: u64 = 4;
+const WHOLE_EFFORT: u64 = 70;
 
-/// The smallest share of such a launch that tells how the rest goes: one of so many.
+/// The smallest share of such a launch that is a sample of it: one of so many.
 const SAMPLE: u64 = 20;
 
 impl Default for Effort {
@@ -248,23 +248,23 @@ pub fn predict(run: &Run, chip: &Chip, effort: Effort) -> Result<Prediction, Not
     // What it touched makes room.
     drop(first);
     let wave = (blocks_per_sm * u64::from(chip.sm_count)).min(total);
-    // Of a wave whose requests touch many lines at least so much that each warp comes some way.
-    let some_way = wave * (DEPTH * warps * lines / requests).min(lines);
+    // Of a wave whose requests touch many lines at least so many of each warp.
+    let some_way = wave * (WARP_REQUESTS * warps * lines / requests).min(lines);
     // And some waves, unless that is much too much.
-    let some_waves = if wave * lines <= effort.lines { SOME_WAVES * wave * lines } else { 0 };
-    // And what replaces all that the L2 holds some times: until then it writes back what the flush left there.
-    let blocks = (L2S * chip.l2_bytes).div_ceil(moves);
-    let turned_over = if blocks <= total && of_shared <= MOSTLY * touched { blocks * lines } else { 0 };
-    let whole = if total <= SOME_WAVES * wave { (total * lines).min(WHOLE * effort.lines) } else { 0 };
-    let budget = effort.lines.max(some_way.max(turned_over).min(DEEPER * effort.lines)).max(some_waves).max(whole);
-    // Less than this is not a sample of the launch: warps of one wave that come some way, or a share of a few waves.
-    let tells = some_way.min(DEEPER * effort.lines).max(whole / SAMPLE).min(total * lines);
+    let some_waves = if wave * lines <= effort.lines { STEADY_WAVES * wave * lines } else { 0 };
+    // And what turns the L2 over some times: until then it writes back the flush's dirty lines.
+    let blocks = (L2_TURNOVERS * chip.l2_bytes).div_ceil(moves);
+    let turned_over = if blocks <= total && of_shared <= SHARED_PER_LINE * touched { blocks * lines } else { 0 };
+    let whole = if total <= STEADY_WAVES * wave { (total * lines).min(WHOLE_EFFORT * effort.lines) } else { 0 };
+    let budget = effort.lines.max(some_way.max(turned_over).min(MORE_EFFORT * effort.lines)).max(some_waves).max(whole);
+    // Less than this is not a sample of the launch: some requests of each warp of a wave, or a share of a few waves.
+    let tells = some_way.min(MORE_EFFORT * effort.lines).max(whole / SAMPLE).min(total * lines);
     let budget = budget.min(effort.most);
     // A few more, so that some are waiting when the last of the effort is spent.
     let max_blocks = total.min((budget / lines).max(1) + wave);
     if budget < tells {
         trust.lower(format!(
-            "{budget} lines and requests were replayed, of {tells} that tell how it goes on: give --replay more"
+            "{budget} lines and requests were replayed, of {tells} that show its steady state: give --replay more"
         ));
     }
     let mut machine = Machine::new(chip, instructions.clone(), blocks_per_sm, l1_bytes, budget);
@@ -295,10 +295,10 @@ pub fn predict(run: &Run, chip: &Chip, effort: Effort) -> Result<Prediction, Not
     let requests = count(|_| true).max(1.0);
     let of_loads = count(|site| site.space == Space::Global && site.operation == Operation::Load);
     let of_stores = count(|site| site.space == Space::Global && site.operation != Operation::Load);
-    let replayed = (machine.requests as f64 / requests).min(1.0);
-    let end = if replayed < 0.999 {
+    let replayed_share = (machine.requests as f64 / requests).min(1.0);
+    let end = if replayed_share < 0.999 {
         let by_request = extrapolate(&machine.snapshots, [requests, of_loads, of_stores], 2);
-        let end = by_request.unwrap_or_else(|| repeat(here, start, [1.0 / replayed - 1.0; 3]));
+        let end = by_request.unwrap_or_else(|| repeat(here, start, [1.0 / replayed_share - 1.0; 3]));
         // Waves tell the time better than requests: all of them but the one that was still at work at the last snapshot.
         let by_wave = extrapolate(&machine.waves, [(total + wave) as f64, 0.0, 0.0], steady_state::WAVES);
         Snapshot { cycles: by_wave.map_or(end.cycles, |end| end.cycles), ..end }
@@ -310,7 +310,7 @@ pub fn predict(run: &Run, chip: &Chip, effort: Effort) -> Result<Prediction, Not
     let (limit, limit_share) = limiter(&end, cycles, overhead);
     let predicted_ms = cycles / chip.clock_ghz / 1e6;
     let traffic = stores.of_launch(end.traffic, &given.sites, total as f64 / max_blocks as f64);
-    Ok(Prediction { predicted_ms, limit, limit_share, traffic, blocks_per_sm, replayed, trust })
+    Ok(Prediction { predicted_ms, limit, limit_share, traffic, blocks_per_sm, replayed_share, trust })
 }
 
 /// The unit that was busy for most of so many cycles, and the share.

@@ -243,11 +243,11 @@ mod tests {
         };
         let lines = [3, 4].map(|number| Line { number, bytes: [32; 4] });
         let mut wavefronts = |lines: &[Line], at: f64| {
-            let before = memory.traffic.l1_wavefronts;
+            let before = memory.traffic.l1_data_wavefronts;
             sm.mio.subpartitions[0].queue.clear();
             sm.mio.add(0, MioRequest::new(0, 0, 0, false));
             assert!(sm.serve(0, request, lines, &[], at, &constants, &mut memory).is_some());
-            memory.traffic.l1_wavefronts - before
+            memory.traffic.l1_data_wavefronts - before
         };
         assert_eq!(wavefronts(&lines[..1], 0.0), 1.0, "a miss");
         assert_eq!(wavefronts(&lines, 10.0), 1.0, "a hit on a miss and a miss");

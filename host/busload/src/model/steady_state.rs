@@ -34,12 +34,13 @@ pub(super) fn extrapolate(
 pub(super) fn repeat(last: Snapshot, earlier: Snapshot, [times, of_loads, of_stores]: [f64; 3]) -> Snapshot {
     let end = add(last, add(last, earlier, [-1.0; 3]), [times, of_loads, of_stores]);
     let never_dirty = |times: f64| (times * (earlier.dirty_sectors - last.dirty_sectors) - last.dirty_sectors).max(0.0);
-    let cycles = never_dirty(times) * last.busy.dram / (last.traffic.dram_reads + last.traffic.dram_writes).max(1.0);
+    let cycles = never_dirty(times) * last.busy.dram
+        / (last.traffic.dram_read_sectors + last.traffic.dram_write_sectors).max(1.0);
     let waited = if end.busy.dram >= SATURATED * end.cycles { cycles } else { 0.0 };
-    let dram_writes = (end.traffic.dram_writes - never_dirty(of_stores)).max(0.0);
+    let dram_write_sectors = (end.traffic.dram_write_sectors - never_dirty(of_stores)).max(0.0);
     Snapshot {
         cycles: end.cycles - waited,
-        traffic: Traffic { dram_writes, ..end.traffic },
+        traffic: Traffic { dram_write_sectors, ..end.traffic },
         busy: Busy { dram: end.busy.dram - cycles, ..end.busy },
         ..end
     }
@@ -52,17 +53,17 @@ fn add(one: Snapshot, more: Snapshot, [times, of_loads, of_stores]: [f64; 3]) ->
     let sum_of_stores = |a: f64, b: f64| a + of_stores * b;
     let (t, u, b, c) = (one.traffic, more.traffic, one.busy, more.busy);
     let completed_sectors = sum_of_stores(one.completed_sectors, more.completed_sectors);
-    let [fetched, more_fetched] = [one, more].map(|of| of.traffic.dram_reads - of.completed_sectors);
+    let [fetched, more_fetched] = [one, more].map(|of| of.traffic.dram_read_sectors - of.completed_sectors);
     Snapshot {
         cycles: sum(one.cycles, more.cycles),
         traffic: Traffic {
-            l1_wavefronts: sum_of_loads(t.l1_wavefronts, u.l1_wavefronts),
-            l1_tags: sum_of_loads(t.l1_tags, u.l1_tags),
+            l1_data_wavefronts: sum_of_loads(t.l1_data_wavefronts, u.l1_data_wavefronts),
+            l1_tag_wavefronts: sum_of_loads(t.l1_tag_wavefronts, u.l1_tag_wavefronts),
             shared_wavefronts: sum(t.shared_wavefronts, u.shared_wavefronts),
-            l2_reads: sum_of_loads(t.l2_reads, u.l2_reads),
-            l2_writes: sum_of_stores(t.l2_writes, u.l2_writes),
-            dram_reads: completed_sectors + sum_of_loads(fetched, more_fetched),
-            dram_writes: sum_of_stores(t.dram_writes, u.dram_writes),
+            l2_read_sectors: sum_of_loads(t.l2_read_sectors, u.l2_read_sectors),
+            l2_write_sectors: sum_of_stores(t.l2_write_sectors, u.l2_write_sectors),
+            dram_read_sectors: completed_sectors + sum_of_loads(fetched, more_fetched),
+            dram_write_sectors: sum_of_stores(t.dram_write_sectors, u.dram_write_sectors),
             ..t
         },
         completed_sectors,
@@ -84,8 +85,13 @@ mod tests {
     #[test]
     fn a_launch_is_extrapolated_request_by_request_load_by_load_and_store_by_store() {
         let snapshot = |done, loads, stores, cycles, moved: [f64; 4]| {
-            let [l2_reads, l2_writes, completed, others] = moved;
-            let traffic = Traffic { l2_reads, l2_writes, dram_reads: completed + others, ..Traffic::default() };
+            let [l2_read_sectors, l2_write_sectors, completed, others] = moved;
+            let traffic = Traffic {
+                l2_read_sectors,
+                l2_write_sectors,
+                dram_read_sectors: completed + others,
+                ..Traffic::default()
+            };
             Snapshot {
                 done,
                 loads,
@@ -104,18 +110,23 @@ mod tests {
             snapshot(20, 10, 10, 40.0, [40.0, 320.0, 9.0, 10.0]),
         ];
         let end = extrapolate(&snapshots, [40.0, 20.0, 20.0], 2).expect("there are enough");
-        assert_eq!((end.cycles, end.traffic.l2_reads, end.traffic.l2_writes), (80.0, 80.0, 640.0));
-        assert_eq!((end.completed_sectors, end.traffic.dram_reads), (19.0, 19.0 + 20.0));
+        assert_eq!((end.cycles, end.traffic.l2_read_sectors, end.traffic.l2_write_sectors), (80.0, 80.0, 640.0));
+        assert_eq!((end.completed_sectors, end.traffic.dram_read_sectors), (19.0, 19.0 + 20.0));
         assert!(extrapolate(&snapshots, [40.0, 20.0, 20.0], 4).is_none(), "too few");
         let none = extrapolate(&snapshots, [40.0, 10.0, 10.0], 2).expect("there are enough");
-        assert_eq!((none.traffic.l2_reads, none.traffic.l2_writes), (40.0, 320.0), "no more of them come");
+        assert_eq!(
+            (none.traffic.l2_read_sectors, none.traffic.l2_write_sectors),
+            (40.0, 320.0),
+            "no more of them come"
+        );
     }
 
     #[test]
     fn no_more_is_written_back_than_was_dirty() {
         let snapshot = |done, dirty_sectors, dram| {
             let (cycles, written) = (10.0 * done as f64, 8.0 * done as f64);
-            let traffic = Traffic { dram_reads: 2.0 * written, dram_writes: written, ..Traffic::default() };
+            let traffic =
+                Traffic { dram_read_sectors: 2.0 * written, dram_write_sectors: written, ..Traffic::default() };
             let busy = Busy { dram, ..Busy::default() };
             Snapshot { done, loads: done, stores: 0, cycles, traffic, completed_sectors: 0.0, dirty_sectors, busy }
         };
@@ -126,7 +137,7 @@ mod tests {
                 snapshot(30, 2.0 * dirty - 160.0, busy * 300.0),
             ];
             let end = extrapolate(&snapshots, [60.0, 60.0, 0.0], 2).expect("there are enough");
-            (end.cycles, end.traffic.dram_writes, end.busy.dram)
+            (end.cycles, end.traffic.dram_write_sectors, end.busy.dram)
         };
         assert_eq!(end(160.0, 0.9), (600.0, 480.0, 540.0), "as much becomes dirty as is written back");
         assert_eq!(end(128.0, 0.9), (600.0, 480.0, 540.0));

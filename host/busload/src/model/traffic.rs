@@ -6,25 +6,25 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Traffic {
     /// Data-stage wavefronts of global loads.
-    pub l1_wavefronts: f64,
+    pub l1_data_wavefronts: f64,
     /// Tag-stage wavefronts of global loads.
-    pub l1_tags: f64,
+    pub l1_tag_wavefronts: f64,
     /// Wavefronts of shared memory.
     pub shared_wavefronts: f64,
     /// Data-stage wavefronts of global stores and atomics.
     pub store_wavefronts: f64,
     /// Those among them that may merge with the warp's store before, which goes to the same lines.
-    pub store_wavefronts_together: f64,
+    pub mergeable_store_wavefronts: f64,
     /// Bank conflicts of stores, atomics and shared memory: wavefronts beyond those that their bytes and the tag stage need.
-    pub conflicts_of_others: f64,
+    pub store_and_shared_bank_conflicts: f64,
     /// Sectors that the L1s read from the L2.
-    pub l2_reads: f64,
+    pub l2_read_sectors: f64,
     /// Sectors that they write to it, atomics included.
-    pub l2_writes: f64,
+    pub l2_write_sectors: f64,
     /// Sectors read from DRAM.
-    pub dram_reads: f64,
+    pub dram_read_sectors: f64,
     /// Sectors written to DRAM.
-    pub dram_writes: f64,
+    pub dram_write_sectors: f64,
 }
 
 /// Cycles that the units of a chip were busy; of an SM's units, the busiest of each kind.

@@ -20,16 +20,20 @@ fn up_to_four_outstanding_reads_of_a_gpc_are_one_to_the_l2() {
     assert_eq!(memory.read(0, 7, 0b0001, 1.0), first, "it merges with the first");
     let third = memory.read(0, 7, 0b0110, 2.0);
     assert!(third >= first);
-    assert_eq!(memory.traffic.l2_reads, 3.0, "one sector was not outstanding");
+    assert_eq!(memory.traffic.l2_read_sectors, 3.0, "one sector was not outstanding");
     assert_eq!(memory.read(0, 7, 0b0111, 3.0), third);
-    assert_eq!(memory.traffic.l2_reads, 3.0);
+    assert_eq!(memory.traffic.l2_read_sectors, 3.0);
     memory.read(0, 7, 0b0111, 4.0);
-    assert_eq!(memory.traffic.l2_reads, 6.0, "the fifth goes by itself");
+    assert_eq!(memory.traffic.l2_read_sectors, 6.0, "the fifth goes by itself");
     memory.read(1, 7, 0b0111, 5.0);
-    assert_eq!(memory.traffic.l2_reads, 9.0, "another GPC");
+    assert_eq!(memory.traffic.l2_read_sectors, 9.0, "another GPC");
     let arrived = memory.read(1, 7, 0b0111, 1e6);
-    assert_eq!((memory.traffic.l2_reads, arrived > 1e6), (12.0, true), "the one before is no longer outstanding");
-    assert_eq!(memory.traffic.dram_reads, 4.0, "DRAM is read two sectors at a time, once");
+    assert_eq!(
+        (memory.traffic.l2_read_sectors, arrived > 1e6),
+        (12.0, true),
+        "the one before is no longer outstanding"
+    );
+    assert_eq!(memory.traffic.dram_read_sectors, 4.0, "DRAM is read two sectors at a time, once");
 }
 
 /// What the probe `neighbours` counted on an H200: for how many of two reads of the same sectors, one of which comes so many cycles
@@ -45,9 +49,9 @@ fn reads_of_a_gpc_merge_until_the_l2_has_sent_the_data() {
                 memory.read(0, number, 1, at - 5e4);
             }
             memory.read(0, number, 1, at);
-            let before = memory.traffic.l2_reads;
+            let before = memory.traffic.l2_read_sectors;
             memory.read(0, number, 1, at + later);
-            memory.traffic.l2_reads == before
+            memory.traffic.l2_read_sectors == before
         });
         joins.count() as f64 / READS as f64
     };
@@ -108,7 +112,7 @@ fn lines_that_both_l2_partitions_read_are_cached_in_both() {
                 memory.write(sm * constants.gpcs / 132, &whole((1 << 33) + i), ALL_SECTORS, at);
             }
         }
-        memory.traffic.dram_reads / (64 * lines) as f64
+        memory.traffic.dram_read_sectors / (64 * lines) as f64
     };
     for (mebibytes, own, stores, measured) in [
         (24, false, false, 0.0626),
@@ -154,7 +158,8 @@ fn the_l2_evicts_the_least_recently_used_line() {
                 Whole => memory.write(gpc, &Line { number, bytes: [SECTOR as u8; 4] }, ALL_SECTORS, at),
             }
         }
-        [memory.traffic.dram_reads, memory.traffic.dram_writes].map(|sectors| sectors / (16 * round * step) as f64)
+        [memory.traffic.dram_read_sectors, memory.traffic.dram_write_sectors]
+            .map(|sectors| sectors / (16 * round * step) as f64)
     };
     for (what, apart, round, measured) in [
         (Load, 1, 8, [0.125, 0.0]),
@@ -202,7 +207,7 @@ fn few_partial_lines_and_half_of_the_dirty_ones_stay() {
         for number in 0..lines {
             memory.write(number as usize, &Line { number, bytes: [bytes; 4] }, ALL_SECTORS, 0.0);
         }
-        [memory.traffic.dram_reads, memory.traffic.dram_writes].map(|moved| moved / (4 * lines) as f64)
+        [memory.traffic.dram_read_sectors, memory.traffic.dram_write_sectors].map(|moved| moved / (4 * lines) as f64)
     };
     for (mebibytes, read) in [(8, 0.0589), (16, 0.5128), (24, 0.7870), (32, 0.8103), (64, 0.8944), (256, 0.9727)] {
         let [predicted, _] = shares(4, mebibytes);
@@ -257,7 +262,7 @@ fn scattered_lines_activate_more_rows() {
                 memory.read(moved as usize / 4 % 2, number, ALL_SECTORS, at);
             }
         }
-        memory.busy().dram / (memory.traffic.dram_reads + memory.traffic.dram_writes)
+        memory.busy().dram / (memory.traffic.dram_read_sectors + memory.traffic.dram_write_sectors)
     };
     let check = |name, [lines, every, window]: [u64; 3], stores, measured: f64, within| {
         let predicted = cycles(name, lines, every, window, stores) / cycles(name, 1, 1, LINES, stores);
@@ -309,7 +314,7 @@ fn completing_a_partial_sector_keeps_the_l2_busy() {
     }
     let stores = lines as f64 * (constants.l2_store_cycles + constants.l2_partial_store_cycles);
     let Memory { completed_sectors: completed, traffic, slices: Slices { free, .. }, .. } = memory;
-    assert!(completed > 0.5 * lines as f64 && completed == traffic.dram_reads, "{completed} of {lines}");
+    assert!(completed > 0.5 * lines as f64 && completed == traffic.dram_read_sectors, "{completed} of {lines}");
     assert!((free / (stores + completed * constants.l2_completion_cycles) - 1.0).abs() < 1e-6, "{free}");
 }
 

@@ -43,8 +43,8 @@ impl Memory {
         let Some(line) = evicted.filter(|line| line.dirty != 0) else { return };
         self.dirty_lines -= 1;
         let (dirty, partial) = (line.dirty.count_ones(), (line.dirty & !line.valid).count_ones());
-        self.traffic.dram_reads += f64::from(partial);
-        self.traffic.dram_writes += f64::from(dirty);
+        self.traffic.dram_read_sectors += f64::from(partial);
+        self.traffic.dram_write_sectors += f64::from(dirty);
         self.completed_sectors += f64::from(partial);
         let home = self.map.home(line.number);
         self.serve_slice(home, line.number, 0, f64::from(partial) * self.constants.l2_completion_cycles);

@@ -153,8 +153,8 @@ impl Sm {
         let TagProgress { misses, filled, tag_wavefronts, pinned, .. } = progress;
         let data = data_wavefronts(request, lines.len(), misses, tag_wavefronts);
         let tags = f64::from(tag_wavefronts);
-        memory.traffic.l1_wavefronts += data;
-        memory.traffic.l1_tags += tags;
+        memory.traffic.l1_data_wavefronts += data;
+        memory.traffic.l1_tag_wavefronts += tags;
         self.global_cycles += data.max(tags).max(constants.load_min_cycles);
         self.lsu_free = at.max(now + constants.load_min_cycles);
         if misses == 0 {

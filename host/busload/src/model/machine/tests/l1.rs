@@ -60,9 +60,9 @@ fn misses_are_retried_where_their_set_has_a_way_left_but_their_bank_no_place() {
                 wait(&mut trace, at);
             }
             let mut machine = one_block_of(trace, Instructions::in_flight(at, 1, 1.0), l1_kib, 1 << 18);
-            let before = machine.memory.traffic.l1_tags;
+            let before = machine.memory.traffic.l1_tag_wavefronts;
             while machine.happen().is_some() {}
-            let predicted = (machine.memory.traffic.l1_tags - before) / (ROUNDS * warps) as f64;
+            let predicted = (machine.memory.traffic.l1_tag_wavefronts - before) / (ROUNDS * warps) as f64;
             let error = predicted / measured - 1.0;
             assert!(error.abs() < 0.23, "{kind:?} {l1_kib} KiB, {warps} warps: {predicted:.2} for {measured}");
         }
@@ -87,7 +87,7 @@ fn pinned_lines_keep_their_places_and_other_misses_are_retried() {
             machine.take(trace);
         }
         let end = machine.finish();
-        end.traffic.l1_tags / end.loads as f64
+        end.traffic.l1_tag_wavefronts / end.loads as f64
     };
     for (l1_kib, warps, measured) in [
         (28, 4, 11.13),
@@ -138,9 +138,9 @@ fn lines_that_warps_share_miss_again_for_some() {
             load(&mut trace, at, warp, 32, |lane| u64::from(line(lane).wrapping_mul(0x9E37_79B1) >> 15));
         }
         let mut machine = one_block_of(trace, Instructions::in_flight(at, in_flight, 10.0), l1_kib, 1 << 17);
-        let before = machine.memory.traffic.l2_reads;
+        let before = machine.memory.traffic.l2_read_sectors;
         while machine.happen().is_some() {}
-        (machine.memory.traffic.l2_reads - before) / machine.loads as f64
+        (machine.memory.traffic.l2_read_sectors - before) / machine.loads as f64
     };
     let all = [
         (248, 1, 32, 8, 8.20),
@@ -191,7 +191,7 @@ fn warps_of_more_blocks_miss_more_of_the_lines_they_share() {
         let instructions = Instructions::in_flight(at, in_flight, 8.0);
         let mut machine = blocks_of((0..blocks).map(requests).collect(), instructions, 224, 0);
         while machine.happen().is_some() {}
-        machine.memory.traffic.l2_reads / machine.loads as f64
+        machine.memory.traffic.l2_read_sectors / machine.loads as f64
     };
     let all = [
         (2, 4, 4.00),
@@ -243,7 +243,7 @@ fn stores_evict_lines_of_the_l1() {
         });
         while machine.happen().is_some() {}
         let sectors = machine.slots.len() as u64 * 256 / lanes * 8;
-        let predicted = machine.memory.traffic.l2_reads / sectors as f64;
+        let predicted = machine.memory.traffic.l2_read_sectors / sectors as f64;
         let error = predicted / measured - 1.0;
         assert!(error.abs() < 0.12, "{a_round} a round, {lanes} lanes: {predicted:.2} for {measured}");
     }
