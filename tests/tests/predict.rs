@@ -111,7 +111,7 @@ fn json_and_markdown_hold_what_the_table_shows() {
     assert_eq!(row.params, [("elements".to_owned(), Json::from(1000))].into());
     assert_eq!((row.bytes, row.large, row.measured_ms), (8000, false, None));
     let prediction = row.prediction.as_ref().expect("a prediction");
-    assert_eq!((prediction.limit, prediction.blocks_per_sm, prediction.replayed), (Limit::Launch, 8, 1.0));
+    assert_eq!((prediction.limit, prediction.blocks_per_sm, prediction.replayed_share), (Limit::Launch, 8, 1.0));
     let markdown = printed(&[&asked[..], &["--markdown", "-"]].concat());
     assert!(markdown.starts_with("# Predicted for NVIDIA H200\n\n| kernel | case | predicted ms |"), "{markdown}");
     assert!(markdown.contains("| copy_vec4 | 1000 |"), "{markdown}");
@@ -166,15 +166,17 @@ fn recorded_predictions_are_as_good_as_they_are_said_to_be() {
     for gpu in ["nvidia-h200", "nvidia-h100"] {
         let file = root().join("results").join(gpu).join("predicted.json");
         let score = Score::of(&read(&std::fs::read_to_string(file).expect("predictions")).1);
-        let [fitted, others] = [score.fitted, score.others].map(|errors| errors.expect("times were measured"));
+        let [fitted, others] =
+            [score.time_fitted, score.time_others].map(|errors| errors.expect("times were measured"));
         assert!([fitted, others].iter().all(|errors| errors.count > 100 && errors.median < 0.10), "{gpu}: {score}");
         assert!(fitted.within == fitted.count && others.within == others.count, "{gpu}: {score}");
-        let [pairs, right] = score.order.expect("kernels differ");
+        let [pairs, right] = score.ranking.expect("kernels differ");
         assert!(pairs > 400 && right == pairs, "{gpu}: {score}");
-        let moved = [score.l1, score.l2, score.dram].map(|errors| errors.expect("most counters tell"));
+        let moved = [score.l1_wavefronts, score.l2_read_sectors, score.dram_read_sectors]
+            .map(|errors| errors.expect("most counters tell"));
         assert!(moved.iter().all(|errors| errors.kernels.within == errors.kernels.count), "{gpu}: {score}");
         let [l1, below @ ..] = moved.map(|errors| errors.launches);
-        assert!(l1.count > 180 && l1.count - l1.within <= 2 && score.l1_open <= 2, "{gpu}: {score}");
+        assert!(l1.count > 180 && l1.count - l1.within <= 2 && score.l1_ambiguous <= 2, "{gpu}: {score}");
         assert!(below.iter().all(|errors| errors.median < 0.01 && errors.count - errors.within <= 1), "{gpu}: {score}");
     }
 }
@@ -278,8 +280,7 @@ fn what_was_not_measured_is_no_measurement() {
     write(folder, "bench.json", &bench);
     let asked = [&["--chip", "h200", "--measured", "bench.json"], &TINY[..]].concat();
     refused(folder, &asked, &["--measured bench.json", "the 1 runs asked for on NVIDIA H200", "name the chip"]);
-    let of_another =
-        ["--measured bench.json", "NVIDIA H200 (132 multiprocessors", "NVIDIA A100-SXM4-80GB (108", "--chip"];
+    let of_another = ["--measured bench.json", "NVIDIA H200 (132 SMs", "NVIDIA A100-SXM4-80GB (108", "--chip"];
     refused(folder, &["--chip", "a100-80", "--measured", "bench.json"], &of_another);
 }
 
@@ -302,7 +303,7 @@ fn a_part_that_is_replayed_goes_on_alike_on_any_number_of_threads() {
         model::predict(&run, &h200, Effort { lines: 1 << 16, threads, ..Effort::default() }).expect("a prediction")
     };
     let once = with(1);
-    assert!(once.replayed < 0.5, "{once:?}");
+    assert!(once.replayed_share < 0.5, "{once:?}");
     assert_eq!(once, with(2));
     assert_eq!(once, with(3));
 }
@@ -318,10 +319,10 @@ fn no_more_is_replayed_than_was_asked_for_and_that_is_said() {
     };
     let (whole, trust) = of("2", &["--replay", "all"]);
     let high = Trust { confidence: Some(Confidence::High), because: vec![] };
-    assert_eq!((whole.replayed, &trust), (1.0, &high));
+    assert_eq!((whole.replayed_share, &trust), (1.0, &high));
     assert_eq!(of("2", &[]), (whole.clone(), high));
     let (part, trust) = of("2", &["--replay", "131072"]);
-    assert!((0.3..0.8).contains(&part.replayed), "{part:?}");
+    assert!((0.3..0.8).contains(&part.replayed_share), "{part:?}");
     close(part.predicted_ms, whole.predicted_ms, 0.3);
     assert_eq!(trust.confidence, Some(Confidence::High), "more than one wave");
     let (_, trust) = of("16", &["--replay", "65536"]);
@@ -338,7 +339,7 @@ fn no_more_is_replayed_than_was_asked_for_and_that_is_said() {
 fn a_launch_of_few_waves_is_replayed_to_its_end_unless_that_is_too_much() {
     let h200 = chip("h200");
     // A grid that fits the GPU, whatever the elements, an eighth as many lines and requests as these.
-    let replayed = |n: u64| partly(&h200, "copy_grid_stride", &[elements(n)], 1 << 12).replayed;
+    let replayed = |n: u64| partly(&h200, "copy_grid_stride", &[elements(n)], 1 << 12).replayed_share;
     assert_eq!(replayed(1 << 20), 1.0, "32 times the effort");
     let half = replayed(1 << 22);
     assert!((0.4..0.6).contains(&half), "{half} of 128 times the effort");
@@ -349,7 +350,7 @@ fn a_longer_one_is_replayed_until_it_has_moved_four_times_the_l2_unless_it_mostl
     let n = 1 << 24;
     let l2s = |kernel, values: &[_], bytes: u64, l2_bytes: u64, lines| {
         let h200 = Chip { l2_bytes, ..chip("h200") };
-        (n * bytes) as f64 * partly(&h200, kernel, values, lines).replayed / l2_bytes as f64
+        (n * bytes) as f64 * partly(&h200, kernel, values, lines).replayed_share / l2_bytes as f64
     };
     // Of both that is more than the effort and than a wave of blocks, and less than eight times the effort.
     let copied = l2s("copy_vec4", &[elements(n)], 8, 4 << 20, 1 << 15);
@@ -396,10 +397,10 @@ fn a_copy_reads_its_buffer_from_memory_once_on_every_chip() {
         for kernel in ["copy_coalesced", "copy_grid_stride", "copy_vec2", "copy_vec4"] {
             let sectors = (4 * n / 32) as f64;
             let whole = predicted(&chip, kernel, &[elements(n)]);
-            assert_eq!(whole.replayed, 1.0, "{kernel} on {}", chip.name);
-            close(whole.traffic.dram_reads, sectors, 0.03);
-            close(whole.traffic.l2_reads, sectors, 0.03);
-            close(whole.traffic.l2_writes, sectors, 0.03);
+            assert_eq!(whole.replayed_share, 1.0, "{kernel} on {}", chip.name);
+            close(whole.traffic.dram_read_sectors, sectors, 0.03);
+            close(whole.traffic.l2_read_sectors, sectors, 0.03);
+            close(whole.traffic.l2_write_sectors, sectors, 0.03);
         }
     }
 }
@@ -409,8 +410,8 @@ fn a_copy_reads_its_buffer_from_memory_once_on_every_chip() {
 fn a_copy_that_is_replayed_in_part_reads_its_buffer_once() {
     let chip = Chip { sm_count: 16, l2_bytes: 1 << 20, ..chip("h200") };
     let part = partly(&chip, "copy_vec4", &[elements(1 << 22)], 1 << 17);
-    assert!(part.replayed < 0.5, "{part:?}");
-    close(part.traffic.dram_reads, f64::from(1 << 19), 0.03);
+    assert!(part.replayed_share < 0.5, "{part:?}");
+    close(part.traffic.dram_read_sectors, f64::from(1 << 19), 0.03);
 }
 
 #[test]
@@ -439,8 +440,8 @@ fn a_stride_of_32_reads_two_sectors_of_memory_an_element() {
     for chip in chips() {
         let n = 1 << 18;
         let traffic = predicted(&chip, "strided_read", &[elements(n), ("stride", Value::Count(32))]).traffic;
-        close(32.0 * traffic.dram_reads / n as f64, 64.0, 0.01);
-        close(32.0 * traffic.l2_reads / n as f64, 32.0, 0.01);
+        close(32.0 * traffic.dram_read_sectors / n as f64, 64.0, 0.01);
+        close(32.0 * traffic.l2_read_sectors / n as f64, 32.0, 0.01);
     }
 }
 
@@ -553,7 +554,7 @@ fn what_is_not_modelled_says_so_with_the_place_and_gives_no_figure() {
         let json = serde_json::to_value(&row).expect("JSON");
         assert_eq!(json["confidence"], "not-modelled");
         assert!(json["because"][0].as_str().is_some_and(|text| text.starts_with(reason)), "{json}");
-        for figure in ["predicted_ms", "limit", "limit_share", "traffic", "replayed"] {
+        for figure in ["predicted_ms", "limit", "limit_share", "traffic", "replayed_share"] {
             assert!(json.get(figure).is_none(), "{figure} in {json}");
         }
         let rows = [row];

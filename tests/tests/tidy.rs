@@ -132,8 +132,10 @@ fn the_crates_of_the_host_depend_on_one_another_in_one_direction() {
     };
     let mut found: Vec<_> = packages.iter().filter(in_host).map(|package| (&package["name"], package)).collect();
     found.sort_unstable_by_key(|(name, _)| name.as_str());
-    let found: Vec<_> =
-        found.into_iter().map(|(name, package)| (name.as_str().expect("a name"), dependencies(package, true))).collect();
+    let found: Vec<_> = found
+        .into_iter()
+        .map(|(name, package)| (name.as_str().expect("a name"), dependencies(package, true)))
+        .collect();
     let [cuda, engine, gpu, model, plan, source, system] =
         ["cuda", "engine", "gpu", "model", "plan", "source", "system"].map(|name| format!("busload-{name}"));
     let expected = [

@@ -1,6 +1,6 @@
-//! What the model must know of a GPU: figures with their sources, and constants fitted to measurements.
+//! A GPU as a description gives it, each figure with its source. What descriptions leave open is in
+//! [`constants`](super::constants).
 
-use engine::coalesce::SECTOR;
 use serde::{Deserialize, Serialize};
 use system::input;
 
@@ -14,7 +14,7 @@ pub struct Figure {
     pub source: String,
 }
 
-/// A GPU as a file describes it: every figure with its source. Cycles are those of the multiprocessors.
+/// A GPU as a file describes it: every figure with its source. Cycles are those of the SM clock.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Description {
@@ -41,9 +41,9 @@ struct Description {
 pub struct Chip {
     /// Its name.
     pub name: String,
-    /// Multiprocessors.
+    /// SMs.
     pub sm_count: u32,
-    /// The clock of the multiprocessors.
+    /// The SM clock.
     pub clock_ghz: f64,
     /// Warps that an SM holds.
     pub warps_per_sm: u64,
@@ -55,15 +55,15 @@ pub struct Chip {
     pub l1_bytes: u64,
     /// Bytes of the L2.
     pub l2_bytes: u64,
-    /// Partitions of the L2. Each holds what the multiprocessors at it read, whichever it belongs to.
+    /// Partitions of the L2. Each caches what the SMs at it read, whichever it belongs to.
     pub l2_partitions: u64,
-    /// Bytes that the L2 sends in a cycle at most.
+    /// Bytes a cycle that the L2 sends at most.
     pub l2_bytes_per_cycle: f64,
-    /// Channels of the memory. Each partition of the L2 has a slice for each.
+    /// DRAM channels. Each partition of the L2 has a slice for each.
     pub dram_channels: usize,
-    /// Bandwidth of the memory by its clock and width.
+    /// DRAM bandwidth by its clock and width.
     pub dram_gbps: f64,
-    /// Cycles from a load to its data, by where they are: shared memory, L1, L2, memory.
+    /// Cycles from a load to its data, by where they are: shared memory, L1, L2, DRAM.
     pub latency: [f64; 4],
 }
 
@@ -89,7 +89,7 @@ pub enum TooLarge {
     /// For its shared memory.
     #[error(
         "a block needs {needed} bytes of shared memory, static and dynamic, and {chip} gives one {most} at most \
-         (shared_kib_per_sm, less {SHARED_OF_THE_SYSTEM} bytes for the system): launch it with less, or name another --chip"
+         (shared_kib_per_sm, less {RESERVED_SHARED} bytes for the system): launch it with less, or name another --chip"
     )]
     Shared {
         /// Bytes that it needs.
@@ -205,159 +205,43 @@ impl Chip {
         })
     }
 
-    /// Blocks of `warps` warps and `shared_bytes` of shared memory that a multiprocessor holds, and the bytes of L1 that
-    /// are left to it. Registers are not known without a compiler: they are taken to suffice.
+    /// Blocks of `warps` warps and `shared_bytes` of shared memory that an SM holds, and the bytes of L1 that are left
+    /// to it. Registers are not known without a compiler: they are taken to suffice.
     ///
     /// # Errors
     /// If it holds none.
     pub fn residency(&self, warps: u64, shared_bytes: u64) -> Result<(u64, u64), TooLarge> {
         let chip = || self.name.clone();
-        let most = self.shared_bytes_per_sm.saturating_sub(SHARED_OF_THE_SYSTEM);
+        let most = self.shared_bytes_per_sm.saturating_sub(RESERVED_SHARED);
         if shared_bytes > most {
             return Err(TooLarge::Shared { needed: shared_bytes, most, chip: chip() });
         }
         if warps > self.warps_per_sm {
             return Err(TooLarge::Warps { needed: warps, most: self.warps_per_sm, chip: chip() });
         }
-        let each = if shared_bytes == 0 { 0 } else { shared_bytes + SHARED_OF_THE_SYSTEM };
+        let each = if shared_bytes == 0 { 0 } else { shared_bytes + RESERVED_SHARED };
         let by_shared = self.shared_bytes_per_sm.checked_div(each).unwrap_or(u64::MAX);
         let blocks = self.blocks_per_sm.min(self.warps_per_sm / warps.max(1)).min(by_shared);
-        let wanted = if each == 0 { (SET_APART * blocks).min(MOST_SET_APART) } else { (blocks * each).div_ceil(1024) };
+        let wanted = if each == 0 {
+            (DEFAULT_CARVE_OUT * blocks).min(MOST_DEFAULT_CARVE_OUT)
+        } else {
+            (blocks * each).div_ceil(1024)
+        };
         let carved = CARVE_OUTS.into_iter().find(|kib| *kib >= wanted).unwrap_or(u64::MAX).saturating_mul(1024);
         Ok((blocks, self.l1_bytes - carved.min(self.shared_bytes_per_sm)))
     }
 }
 
-/// Bytes of shared memory a block that the system takes for itself (CUDA C++ Programming Guide, compute capability 8.0 on).
-const SHARED_OF_THE_SYSTEM: u64 = 1024;
+/// Bytes of shared memory of each block that are reserved for the system (CUDA C++ Programming Guide, compute capability 8.0 on).
+const RESERVED_SHARED: u64 = 1024;
 
-/// KiB set apart as shared memory for each block that has none, and for all of them at most: `launch__shared_mem_config_size` of
+/// KiB of the carve-out for each block that has no shared memory, and for all of them at most: `launch__shared_mem_config_size` of
 /// Nsight Compute on an H200 is 8 for two blocks, 16 for three and four, 32 for eight and more.
-const SET_APART: u64 = 4;
-const MOST_SET_APART: u64 = 32;
+const DEFAULT_CARVE_OUT: u64 = 4;
+const MOST_DEFAULT_CARVE_OUT: u64 = 32;
 
-/// KiB of a multiprocessor's memory that can be set apart as shared (the same guide, 8.0 and 9.0).
+/// Carve-outs: KiB of an SM's L1 that can be configured as shared memory (the same guide, 8.0 and 9.0).
 const CARVE_OUTS: [u64; 9] = [0, 8, 16, 32, 64, 100, 132, 164, 196];
-
-/// Cycles before the first block and after the last, with the events that a time is taken by.
-pub(super) const LAUNCH: f64 = 6_000.0;
-
-/// What a chip's description does not say, fitted to an H200 on the families that [`FITTED_ON`](super::FITTED_ON) names.
-/// Rates are shares of a figure of the description, so that they carry over to another chip; an H100 bears that out.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Constants {
-    pub(super) latency_shared: f64,
-    pub(super) latency_l1: f64,
-    /// Beyond that of the L1.
-    pub(super) latency_l2: f64,
-    /// Beyond that of the L2.
-    pub(super) latency_dram: f64,
-    /// Cycles of a multiprocessor's issue slots that an instruction of a warp takes.
-    pub(super) issue: f64,
-    /// Cycles from one instruction of a warp to its next.
-    pub(super) instruction: f64,
-    /// The share of the instructions before a request that wait for what is loaded, if the request does.
-    pub(super) used_after: f64,
-    /// Cycles a pass of constant memory.
-    pub(super) constant_pass: f64,
-    /// The share by which memory is nearer to the partition of the L2 that a line belongs to, and further from others: by the probe
-    /// `latency`.
-    pub(super) spread: f64,
-    /// Cycles by which ways to the L2 are longer or shorter at most: of groups of multiprocessors, where the L2 has what is read and
-    /// where memory has, and of pairs of them beyond that, by the probe `ways`.
-    pub(super) way_from_l2: f64,
-    pub(super) way_from_memory: f64,
-    pub(super) way_of_pair: f64,
-    /// The share of lines that memory needs more time for, and how many cycles more at most: any number up to that.
-    pub(super) late_share: f64,
-    pub(super) late: f64,
-    /// Cycles for a shuffle or a meeting of a warp.
-    pub(super) shuffle: f64,
-    /// Cycles of a barrier once all warps of a block are there, and from one warp of a multiprocessor that comes to one to the next: by
-    /// the probe `barriers`.
-    pub(super) barrier: f64,
-    pub(super) barrier_warp: f64,
-    /// Cycles from the end of a block to the first request of the next in its place.
-    pub(super) block_start: f64,
-    /// Cycles from one warp that a multiprocessor launches to the next, and from one block that the chip launches: in the long run, and
-    /// where there is room from the beginning or many blocks ended at a time, by the probes `beginnings` and `successors`.
-    pub(super) warp_launch: f64,
-    pub(super) block_launch: f64,
-    pub(super) block_launch_ahead: f64,
-    /// Groups of multiprocessors, of some sixteen each, and reads of a group for the same sectors that the L2 serves as one: by the
-    /// probe `neighbours`.
-    pub(super) groups: usize,
-    pub(super) coalesced: usize,
-    /// Sectors a cycle between a multiprocessor and the L2.
-    pub(super) port_sectors: f64,
-    /// Sectors a cycle that the L2 sends or takes.
-    pub(super) l2_sectors: f64,
-    /// Cycles that a store to a line takes of the L2 at least, and those more for each sector of which it writes a part.
-    pub(super) l2_store: f64,
-    pub(super) l2_partial: f64,
-    /// Cycles of the L2 to complete a sector that was written in part with what memory has of it.
-    pub(super) l2_completion: f64,
-    /// Cycles from one addition to a line to the next.
-    pub(super) addition: f64,
-    /// Cycles a sector to or from memory, how many sectors of a line cost no less than these, and the cycles that a read of a line in a
-    /// region not at hand takes at least, and a write of one alone of its page, most of it side by side with moving them.
-    pub(super) dram_sector: f64,
-    pub(super) dram_least: f64,
-    pub(super) dram_read: f64,
-    pub(super) dram_write: f64,
-    /// Lines of a region and of all regions at hand.
-    pub(super) region_lines: u64,
-    pub(super) lines_at_hand: u64,
-    /// Twice the cycles in the queue of the memory at half its rate.
-    pub(super) dram_queue: f64,
-}
-
-impl Constants {
-    pub(super) fn of(chip: &Chip) -> Self {
-        let [shared, l1, l2, dram] = chip.latency;
-        let sector = SECTOR as f64;
-        let (late_share, late) = (0.12, 500.0);
-        let dram_sector = sector * chip.clock_ghz / (0.91 * chip.dram_gbps);
-        Self {
-            latency_shared: shared,
-            latency_l1: l1,
-            latency_l2: l2 - l1,
-            latency_dram: dram - l2 - 0.5 * late_share * late,
-            issue: 0.25,
-            instruction: 2.5,
-            used_after: 0.5,
-            constant_pass: 2.0,
-            spread: 0.25,
-            way_from_l2: 9.0,
-            way_from_memory: 32.0,
-            way_of_pair: 8.0,
-            late_share,
-            late,
-            shuffle: 24.0,
-            barrier: 10.5,
-            barrier_warp: 2.0,
-            block_start: 400.0,
-            warp_launch: 5.5,
-            block_launch: 1.22,
-            block_launch_ahead: 0.22,
-            groups: (chip.sm_count as f64 / 16.0).round().max(1.0) as usize,
-            coalesced: 4,
-            port_sectors: 2.0,
-            l2_sectors: 0.625 * chip.l2_bytes_per_cycle / sector,
-            l2_store: 2.5 * sector / chip.l2_bytes_per_cycle,
-            l2_partial: 2.4 * sector / chip.l2_bytes_per_cycle,
-            l2_completion: 14.0 * sector / chip.l2_bytes_per_cycle,
-            addition: 3.5,
-            dram_sector,
-            dram_least: 2.4,
-            dram_read: 1.15 * chip.clock_ghz / chip.dram_channels as f64,
-            dram_write: 1.74 * chip.clock_ghz / chip.dram_channels as f64,
-            region_lines: 64,
-            lines_at_hand: 1 << 18,
-            dram_queue: 250.0,
-        }
-    }
-}
 
 #[cfg(test)]
 mod tests {

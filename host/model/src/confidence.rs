@@ -4,8 +4,8 @@ use super::chip::Chip;
 use super::instructions::Instructions;
 use engine::trace::{Trace, WHOLE_BLOCK, What};
 use engine::{Position, Site};
-use gpu::device::host::Space;
 use gpu::suite::Operation;
+use gpu::suite::Space;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -118,9 +118,9 @@ pub const MEASURED_FAMILIES: [&str; 25] = [
     "nchw",
 ];
 
-/// Requests at one place, after the first that lanes were missing from, that show that these have left a loop: a loop that ends for all
-/// lanes of a warp at about the same time makes fewer. As many rounds as ptxas unrolls.
-const WITHOUT: usize = 4;
+/// Requests of one instruction, after the first with fewer active lanes, that show that lanes have left a loop: a loop that ends for all
+/// lanes of a warp at about the same time makes fewer. As many iterations as ptxas unrolls.
+const DIVERGED: usize = 4;
 
 /// Blocks that are looked at.
 pub(super) const BLOCKS: u64 = 64;
@@ -129,7 +129,7 @@ pub(super) const BLOCKS: u64 = 64;
 #[derive(Debug, Default)]
 pub(super) struct Unknown(BTreeSet<(Position, &'static str)>);
 
-/// Lanes that make requests at one place, whether others did before, and how many requests they have made since.
+/// Active lanes of one instruction, whether others were active before, and how many requests it has made since.
 struct Loop {
     mask: u32,
     left: bool,
@@ -160,7 +160,7 @@ impl Unknown {
             state.left |= lanes.mask != state.mask;
             state.mask = lanes.mask;
             state.since += usize::from(state.left);
-            if state.since > WITHOUT {
+            if state.since > DIVERGED {
                 self.0.insert((request.at.position(), "lanes of a warp leave a loop at different times"));
             }
         }

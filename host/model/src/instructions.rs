@@ -1,5 +1,5 @@
-//! What the build of a kernel tells of its requests: how many instructions come before each, how many loads a warp has on
-//! their way at a time, and which of them wait for others.
+//! What the PTX of a kernel tells of its requests: how many instructions come before each, how many loads a warp has in flight at a time,
+//! and which of them depend on others.
 
 use engine::Pc;
 use std::collections::{BTreeMap, BTreeSet};
@@ -12,44 +12,45 @@ pub(super) struct Instructions {
     pub(super) computes: Option<u32>,
 }
 
-/// Memory accesses, barriers or shuffles of one line.
+/// Memory accesses, barriers or shuffles of one source line.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Line {
-    /// Loads of one round of a loop, or that follow each other in none: what the last of them brought is used before another.
+    /// Loads of one iteration of a loop, or of straight-line code: what the last of them brought is used before another is issued.
     pub(super) in_flight: usize,
-    /// Of so many at a time a warp has registers for what they bring: to make another it waits until it can use the oldest.
+    /// Loads that a warp has destination registers for: to issue another it stalls on the oldest.
     pub(super) registers: usize,
-    /// Loads in a round of a loop that also stores, none elsewhere. The stores of a round have to have read their registers before
-    /// the next round uses them again.
-    pub(super) of_round: usize,
-    /// Whether an address depends on what another load brought.
+    /// Loads of one iteration of a loop that also stores, none elsewhere. The stores of an iteration have to have read their registers
+    /// before the next one overwrites them.
+    pub(super) loads_beside_stores: usize,
+    /// Whether an address depends on another load.
     pub(super) dependent: bool,
     /// Instructions before each, and it: an average, if there are several.
     pub(super) instructions: f64,
 }
 
 /// A line that nothing is known of.
-const UNKNOWN: Line = Line { in_flight: 1, registers: MOST, of_round: 0, dependent: false, instructions: 1.0 };
+const UNKNOWN: Line =
+    Line { in_flight: 1, registers: MAX_IN_FLIGHT, loads_beside_stores: 0, dependent: false, instructions: 1.0 };
 
-/// Loads of one line that follow each other where LLVM, or ptxas if LLVM did not, has unrolled a loop.
+/// Loads of one source line in an iteration of a loop that LLVM has unrolled, or ptxas if LLVM did not.
 const UNROLLED: usize = 4;
 
-/// ptxas unrolls such a loop four times again if its counter rises by a constant, it holds no store, and but one line of it
-/// loads; it then has registers for so many of the sixteen loads, fitted to `matrix_column_sums_thread`. For an H200 it makes 14 of
-/// them there before it uses the first, and 10 in `matrix_row_sums_thread` and `matmul_naive`.
+/// ptxas unrolls such a loop four times again if its counter rises by a constant, it holds no store, and but one source line of it loads; it
+/// then has registers for so many of the sixteen loads, fitted to `matrix_column_sums_thread`. For an H200 it issues 14 of them there before
+/// it uses the first, and 10 in `matrix_row_sums_thread` and `matmul_naive`.
 const REGISTERS: usize = 13;
 
-/// ptxas has no registers for what more loads than these bring, rather than hold fewer warps.
-pub(super) const MOST: usize = 24;
+/// ptxas has no registers for more loads than these, rather than lower the occupancy.
+pub(super) const MAX_IN_FLIGHT: usize = 24;
 
-/// Instructions that a division takes: there is none in hardware.
+/// Instructions of an integer division: there is none in hardware.
 const DIVISION: usize = 20;
 
-/// Instructions that could be issued while a shuffle is: lanes are exchanged a warp a cycle.
-const WAIT: usize = 4;
+/// Issue slots that a shuffle takes beyond its own: an SM shuffles one warp a cycle.
+const SHUFFLE_SLOTS: usize = 4;
 
-/// Instructions of one loop, those of loops within it excepted, or of none, between two barriers. Branches that skip some of
-/// them do not end it: ptxas makes predicates of them.
+/// Instructions of one loop, those of inner loops excepted, or of straight-line code, between two barriers. Branches that skip some of them
+/// do not end it: ptxas makes predicates of them.
 #[derive(Default)]
 struct Run {
     /// Whether they are a loop's.
@@ -101,7 +102,7 @@ impl Instructions {
                     known.registers = REGISTERS;
                 }
                 if run.looped && run.stores {
-                    known.of_round = known.of_round.max(run.loads.values().sum());
+                    known.loads_beside_stores = known.loads_beside_stores.max(run.loads.values().sum());
                 }
                 known.dependent = dependent.contains(&line);
                 let sum = reached.entry((line, head)).or_default();
@@ -130,12 +131,15 @@ impl Instructions {
     /// One line, of which a warp has so many loads in flight, each after so many instructions.
     #[cfg(test)]
     pub(super) fn in_flight(at: Pc, in_flight: usize, instructions: f64) -> Self {
-        Self::in_rounds(at, in_flight, MOST, instructions)
+        Self::in_rounds(at, in_flight, MAX_IN_FLIGHT, instructions)
     }
 
     #[cfg(test)]
-    pub(super) fn of_round(at: Pc, of_round: usize, in_flight: usize, instructions: f64) -> Self {
-        Self { lines: [(at.line(), Line { in_flight, of_round, instructions, ..UNKNOWN })].into(), computes: None }
+    pub(super) fn of_round(at: Pc, loads_beside_stores: usize, in_flight: usize, instructions: f64) -> Self {
+        Self {
+            lines: [(at.line(), Line { in_flight, loads_beside_stores, instructions, ..UNKNOWN })].into(),
+            computes: None,
+        }
     }
 
     /// The same, of a loop that has registers for so many.
@@ -209,7 +213,7 @@ fn scan<'a>(body: &'a str, brought: &mut BTreeSet<&'a str>) -> (Runs, BTreeSet<u
 /// What begins a load, of parameters excepted.
 const LOADS: [&str; 4] = ["ld.global", "ld.shared", "ld.volatile", "ld.const"];
 
-/// What begins an instruction that waits for other lanes, or adds in memory.
+/// What begins a barrier, a shuffle or an atomic.
 const WAITS_AND_ATOMICS: [&str; 4] = ["bar.", "shfl.", "atom.", "red."];
 
 /// About as many instructions as ptxas makes of one.
@@ -220,9 +224,9 @@ fn count(opcode: &str, operands: &str) -> usize {
         "cvta" => 0,
         "mov" if !operands.contains("tid.") && !operands.contains("ctaid.") => 0,
         "div" | "rem" => DIVISION,
-        // Nothing is left of a meeting of a whole warp.
+        // Nothing is left of a barrier of a whole warp.
         "bar" if opcode.starts_with("bar.warp") => 0,
-        "shfl" => 1 + WAIT,
+        "shfl" => 1 + SHUFFLE_SLOTS,
         directive if directive.is_empty() || directive.starts_with(['/', '(', ')', '{', '}']) => 0,
         _ => 1,
     }
@@ -236,7 +240,7 @@ fn unconditional(text: &str) -> &str {
     }
 }
 
-/// The loops: the line of each head, and that of the last branch back to it.
+/// The loops: the line of each head, and that of its last back edge.
 fn loops(body: &str) -> BTreeMap<usize, usize> {
     let (mut labels, mut loops) = (BTreeMap::new(), BTreeMap::new());
     for (number, text) in body.lines().map(str::trim).enumerate() {

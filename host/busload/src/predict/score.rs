@@ -38,7 +38,7 @@ pub struct Row {
     pub measured_ms: Option<f64>,
     /// The counters that were recorded.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub measured: BTreeMap<String, f64>,
+    pub measured_counters: BTreeMap<String, f64>,
 }
 
 /// What was measured, by kernel, values of the case and launch.
@@ -62,7 +62,7 @@ fn is_of(machine: &Machine, chip: &Chip) -> Result<(), String> {
         return Ok(());
     }
     Err(format!(
-        "it was measured on {} ({} multiprocessors, {} bytes of L2), and the chip is {} ({}, {}): name the one that was \
+        "it was measured on {} ({} SMs, {} bytes of L2), and the chip is {} ({}, {}): name the one that was \
          measured with --chip",
         machine.name,
         machine.sm_count,
@@ -77,8 +77,8 @@ impl Measured {
     /// Adds what `bench --json` or `profile --json` wrote of `chip`; says whether that run has not come to its end.
     ///
     /// # Errors
-    /// If `text` is neither, anything in it makes no sense, or it was measured on a GPU with another number of multiprocessors or
-    /// another L2.
+    /// If `text` is neither, anything in it makes no sense, or it was measured on a GPU with another number of SMs or another
+    /// L2.
     pub fn add(&mut self, text: &str, chip: &Chip) -> Result<bool, String> {
         match results::measurement(text).map_err(|error| error.to_string())? {
             Measurement::Profile { machine, unfinished, rows } => {
@@ -110,7 +110,7 @@ impl Measured {
     pub fn row(&self, run: &Run, chip: &Chip, predicted: Result<Prediction, NotPredicted>) -> Row {
         let params = params(run);
         let known = self.0.get(&key(run.kernel.name, &params, &run.plan.launch.into())).cloned();
-        let (measured_ms, measured) = known.unwrap_or_default();
+        let (measured_ms, measured_counters) = known.unwrap_or_default();
         let (prediction, trust, error) = match predicted {
             Ok(prediction) => (Some(prediction.clone()), prediction.trust, None),
             Err(NotPredicted::NotModelled(because)) => (None, Trust::none(because), None),
@@ -127,7 +127,7 @@ impl Measured {
             trust,
             error,
             measured_ms,
-            measured,
+            measured_counters,
         }
     }
 }
@@ -138,9 +138,8 @@ impl Row {
         Some(self.prediction.as_ref()?.predicted_ms / self.measured_ms? - 1.0)
     }
 
-    /// The same of what moved: the passes of global loads through the L1, data or tags, whichever are more; sectors read
-    /// from the L2; sectors read from memory. None where nothing was recorded, too little to compare, or what leaves too
-    /// much open.
+    /// The same of what moved: L1 wavefronts of global loads, of the data or the tag stage, whichever are more; sectors read from the
+    /// L2; sectors read from DRAM. None where nothing was recorded, too little to compare, or ambiguous counters.
     pub fn errors_of_traffic(&self) -> [Option<f64>; 3] {
         self.traffic().map(|moved| moved.map(error))
     }
@@ -155,35 +154,36 @@ impl Row {
         };
         [
             beside(
-                traffic.map(|traffic| traffic.l1_wavefronts.max(traffic.l1_tags)),
-                self.l1_passes().filter(|passes| !is_open(passes)),
+                traffic.map(|traffic| traffic.l1_data_wavefronts.max(traffic.l1_tag_wavefronts)),
+                self.l1_wavefronts().filter(|wavefronts| !is_ambiguous(wavefronts)),
             ),
-            beside(traffic.map(|traffic| traffic.l2_reads), exactly(L2_READS)),
-            beside(traffic.map(|traffic| traffic.dram_reads), exactly(DRAM_READS)),
+            beside(traffic.map(|traffic| traffic.l2_read_sectors), exactly(L2_READS)),
+            beside(traffic.map(|traffic| traffic.dram_read_sectors), exactly(DRAM_READS)),
         ]
     }
 
-    /// Passes of global loads through the L1, data or tags, whichever are more, as far as the counters tell: data that waits
-    /// while something else passes is counted as another pass, and as a bank conflict for the sake of arbitration. Those of
-    /// all kinds of access are counted in one. What else passes does so as often whatever the caches hold: what is counted of
-    /// it beyond that has waited, unless stores went together.
-    fn l1_passes(&self) -> Option<RangeInclusive<f64>> {
+    /// L1 wavefronts of global loads, of the data or the tag stage, whichever are more, as far as the counters tell.
+    ///
+    /// A request that loses arbitration for the data stage is counted as another wavefront, and as a bank conflict by arbitration, in one
+    /// counter for all kinds of access. Wavefronts of stores and of shared memory do not depend on the caches: what is counted beyond them
+    /// was lost to arbitration, unless stores merged.
+    fn l1_wavefronts(&self) -> Option<RangeInclusive<f64>> {
         let [data, writes, tags, of_loads, all, arbitration] =
             [DATA, WRITES, TAGS, CONFLICTS_OF_LOADS, CONFLICTS, ARBITRATION].map(|name| self.counter(name));
         let (data, of_loads, arbitration) = (data?, of_loads?, arbitration?);
         let traffic = self.prediction.as_ref()?.traffic;
-        // Passes of shared memory are counted with others that no access makes; its conflicts are not.
+        // Wavefronts of shared memory are counted with others that no access makes; its conflicts are not.
         let others = match traffic.shared_wavefronts {
             0.0 => writes? - traffic.store_wavefronts,
-            _ => all? - of_loads - traffic.conflicts_of_others,
+            _ => all? - of_loads - traffic.store_and_shared_bank_conflicts,
         };
         let waited = |others: f64| (arbitration - others.max(0.0)).clamp(0.0, of_loads);
-        let [most, least] = [others, others + traffic.store_wavefronts_together].map(waited);
+        let [most, least] = [others, others + traffic.mergeable_store_wavefronts].map(waited);
         Some((data - most).max(tags?)..=(data - least).max(tags?))
     }
 
     fn counter(&self, name: &str) -> Option<f64> {
-        self.measured.get(name).copied()
+        self.measured_counters.get(name).copied()
     }
 }
 
@@ -193,14 +193,14 @@ fn error([predicted, counted]: [f64; 2]) -> f64 {
 }
 
 /// Whether counters leave more open than the score's bound.
-fn is_open(passes: &RangeInclusive<f64>) -> bool {
-    *passes.end() > (1.0 + L1_BOUND) * passes.start()
+fn is_ambiguous(wavefronts: &RangeInclusive<f64>) -> bool {
+    *wavefronts.end() > (1.0 + L1_BOUND) * wavefronts.start()
 }
 
 /// A count below this has more noise in it than the model could have error.
 const LEAST: f64 = 100_000.0;
 
-/// How far passes through the L1 may be from what the counters say.
+/// How far L1 wavefronts may be from what the counters say.
 const L1_BOUND: f64 = 0.05;
 
 const DATA: &str = "l1tex__data_pipe_lsu_wavefronts_mem_lgds_cmd_read.sum";
@@ -282,20 +282,20 @@ impl fmt::Display for Moved {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Score {
     /// Times of the families that the constants were fitted to.
-    pub fitted: Option<Errors>,
+    pub time_fitted: Option<Errors>,
     /// Times of all others.
-    pub others: Option<Errors>,
+    pub time_others: Option<Errors>,
     /// Pairs of kernels of one family on one case whose measured times differ by more than 5 %, and how many of them are
     /// predicted in their order.
-    pub order: Option<[usize; 2]>,
-    /// Passes of global loads through the L1.
-    pub l1: Option<Moved>,
+    pub ranking: Option<[usize; 2]>,
+    /// L1 wavefronts of global loads.
+    pub l1_wavefronts: Option<Moved>,
     /// Launches whose counters leave more of them open than the bound.
-    pub l1_open: usize,
+    pub l1_ambiguous: usize,
     /// Sectors read from the L2, of launches whose buffers are at least four times as large.
-    pub l2: Option<Moved>,
-    /// Sectors read from memory, of the same launches.
-    pub dram: Option<Moved>,
+    pub l2_read_sectors: Option<Moved>,
+    /// Sectors read from DRAM, of the same launches.
+    pub dram_read_sectors: Option<Moved>,
 }
 
 impl Score {
@@ -307,13 +307,13 @@ impl Score {
         };
         let large = |which| Moved::of(rows.iter().filter(|row| row.large), which, 0.10);
         Self {
-            fitted: times(true),
-            others: times(false),
-            order: order(rows),
-            l1: Moved::of(rows.iter(), 0, L1_BOUND),
-            l1_open: rows.iter().filter_map(Row::l1_passes).filter(is_open).count(),
-            l2: large(1),
-            dram: large(2),
+            time_fitted: times(true),
+            time_others: times(false),
+            ranking: ranking(rows),
+            l1_wavefronts: Moved::of(rows.iter(), 0, L1_BOUND),
+            l1_ambiguous: rows.iter().filter_map(Row::l1_wavefronts).filter(is_ambiguous).count(),
+            l2_read_sectors: large(1),
+            dram_read_sectors: large(2),
         }
     }
 }
@@ -321,7 +321,7 @@ impl Score {
 /// Kernels that differ by less are as fast as each other.
 const DIFFERENT: f64 = 1.05;
 
-fn order(rows: &[Row]) -> Option<[usize; 2]> {
+fn ranking(rows: &[Row]) -> Option<[usize; 2]> {
     let time = |row: &Row| Some((row.prediction.as_ref()?.predicted_ms, row.measured_ms?));
     let (mut right, mut pairs) = (0, 0);
     for (i, one) in rows.iter().enumerate() {
@@ -338,29 +338,31 @@ fn order(rows: &[Row]) -> Option<[usize; 2]> {
 
 impl fmt::Display for Score {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let [fitted, others] = [self.fitted, self.others].map(|errors| errors.map(|errors| errors.to_string()));
-        let [l1, l2, dram] = [self.l1, self.l2, self.dram].map(|moved| moved.map(|moved| moved.to_string()));
+        let [fitted, others] =
+            [self.time_fitted, self.time_others].map(|errors| errors.map(|errors| errors.to_string()));
+        let [l1, l2, dram] = [self.l1_wavefronts, self.l2_read_sectors, self.dram_read_sectors]
+            .map(|moved| moved.map(|moved| moved.to_string()));
         let parts = [
             (format!("time, families fitted to ({})", FITTED_ON.join(", ")), fitted),
             ("time, all others".to_owned(), others),
             ("wavefronts of global loads".to_owned(), l1),
             ("sectors read from the L2, buffers of at least four".to_owned(), l2),
-            ("sectors read from memory, likewise".to_owned(), dram),
+            ("sectors read from DRAM, likewise".to_owned(), dram),
         ];
         for (what, errors) in parts {
             if let Some(errors) = errors {
                 writeln!(f, "{what}: {errors}")?;
             }
         }
-        if self.l1_open > 0 {
+        if self.l1_ambiguous > 0 {
             let bound = 100.0 * L1_BOUND;
             writeln!(
                 f,
                 "wavefronts of global loads that the counters leave open by more than {bound} %: {}",
-                self.l1_open
+                self.l1_ambiguous
             )?;
         }
-        if let Some([pairs, right]) = self.order {
+        if let Some([pairs, right]) = self.ranking {
             writeln!(f, "order of kernels more than 5 % apart: {right} of {pairs} pairs right")?;
         }
         Ok(())
@@ -384,44 +386,53 @@ mod tests {
                 predicted_ms,
                 limit: Limit::Dram,
                 limit_share: 0.9,
-                traffic: Traffic { l1_wavefronts: 1e6, l1_tags: 2e6, dram_reads: 3e6, ..Traffic::default() },
+                traffic: Traffic {
+                    l1_data_wavefronts: 1e6,
+                    l1_tag_wavefronts: 2e6,
+                    dram_read_sectors: 3e6,
+                    ..Traffic::default()
+                },
                 blocks_per_sm: 8,
-                replayed: 1.0,
+                replayed_share: 1.0,
                 trust: Trust::default(),
             }),
             trust: Trust::default(),
             error: None,
             measured_ms: Some(measured_ms),
-            measured: COUNTERS.iter().map(|name| ((*name).to_owned(), 2e6)).collect(),
+            measured_counters: COUNTERS.iter().map(|name| ((*name).to_owned(), 2e6)).collect(),
         }
     }
 
     #[test]
     fn errors_and_order_are_those_of_the_rows() {
         let score = Score::of(&[row("a", 1.0, 1.0), row("b", 2.0, 1.02), row("c", 3.0, 4.0)]);
-        let others = score.others.expect("three times");
+        let others = score.time_others.expect("three times");
         assert_eq!((others.count, others.within), (3, 2));
         assert!((others.median - 0.25).abs() < 1e-9 && (others.worst - 0.96).abs() < 0.01, "{others:?}");
-        assert_eq!(score.fitted, None);
-        assert_eq!(score.order, Some([2, 2]), "a and b are as fast as each other");
-        assert_eq!(score.l1.map(|errors| errors.launches.worst), Some(0.0), "the tags pass more often than the data");
-        assert_eq!(score.l1_open, 0);
-        assert_eq!(score.l2.map(|errors| errors.launches.worst), Some(1.0), "none was predicted");
-        assert_eq!(score.dram.map(|errors| errors.launches.within), Some(0));
+        assert_eq!(score.time_fitted, None);
+        assert_eq!(score.ranking, Some([2, 2]), "a and b are as fast as each other");
+        assert_eq!(
+            score.l1_wavefronts.map(|errors| errors.launches.worst),
+            Some(0.0),
+            "more tag-stage than data-stage wavefronts"
+        );
+        assert_eq!(score.l1_ambiguous, 0);
+        assert_eq!(score.l2_read_sectors.map(|errors| errors.launches.worst), Some(1.0), "none was predicted");
+        assert_eq!(score.dram_read_sectors.map(|errors| errors.launches.within), Some(0));
         let wrong = Score::of(&[row("a", 2.0, 1.0), row("b", 1.0, 2.0)]);
-        assert_eq!(wrong.order, Some([1, 0]));
+        assert_eq!(wrong.ranking, Some([1, 0]));
     }
 
     #[test]
     fn a_kernels_launches_count_together() {
-        let reads = |kernel: &str, dram_reads: f64| {
+        let reads = |kernel: &str, dram_read_sectors: f64| {
             let mut row = row(kernel, 1.0, 1.0);
-            row.prediction.as_mut().expect("was just made").traffic.dram_reads = dram_reads;
+            row.prediction.as_mut().expect("was just made").traffic.dram_read_sectors = dram_read_sectors;
             row
         };
         // Two million were counted of each.
         let score = Score::of(&[reads("a", 2.4e6), reads("a", 1.8e6), reads("b", 1.7e6)]);
-        let Moved { launches, kernels } = score.dram.expect("sectors were counted");
+        let Moved { launches, kernels } = score.dram_read_sectors.expect("sectors were counted");
         assert_eq!((launches.count, launches.within, kernels.count, kernels.within), (3, 1, 2, 1));
         assert!((launches.worst - 0.2).abs() < 1e-9 && (kernels.worst - 0.15).abs() < 1e-9, "{score}");
         assert!((kernels.median - 0.1).abs() < 1e-9, "5 % too much of one and 15 % too little of the other");
@@ -429,55 +440,61 @@ mod tests {
         assert!(score.to_string().contains(said), "{score}");
     }
 
-    /// A row of which data, stores, tags, conflicts of loads, all conflicts and those for the sake of arbitration were counted.
+    /// A row of which data-stage wavefronts of loads and of stores, tag-stage wavefronts, conflicts of loads, all conflicts and those by
+    /// arbitration were counted.
     fn counted(counts: [f64; 6], traffic: Traffic) -> Row {
-        let measured = COUNTERS.iter().zip(counts).map(|(name, counted)| ((*name).to_owned(), counted)).collect();
-        let mut row = Row { measured, ..row("a", 1.0, 1.0) };
-        row.prediction.as_mut().expect("was just made").traffic = Traffic { l1_wavefronts: 2e6, ..traffic };
+        let measured_counters =
+            COUNTERS.iter().zip(counts).map(|(name, counted)| ((*name).to_owned(), counted)).collect();
+        let mut row = Row { measured_counters, ..row("a", 1.0, 1.0) };
+        row.prediction.as_mut().expect("was just made").traffic = Traffic { l1_data_wavefronts: 2e6, ..traffic };
         row
     }
 
     #[test]
-    fn passes_that_only_wait_are_none_of_the_loads() {
+    fn wavefronts_lost_to_arbitration_are_none_of_the_loads() {
         let alone = Traffic { store_wavefronts: 1e6, ..Traffic::default() };
-        let passes = |counts, traffic| counted(counts, traffic).l1_passes().expect("all was counted");
-        assert_eq!(passes([2.5e6, 1e6, 1e6, 0.5e6, 0.5e6, 0.5e6], alone), 2e6..=2e6, "no store waited");
+        let wavefronts = |counts, traffic| counted(counts, traffic).l1_wavefronts().expect("all was counted");
+        assert_eq!(wavefronts([2.5e6, 1e6, 1e6, 0.5e6, 0.5e6, 0.5e6], alone), 2e6..=2e6, "no store waited");
         assert_eq!(
-            passes([2.5e6, 1.25e6, 1e6, 0.5e6, 0.75e6, 0.75e6], alone),
+            wavefronts([2.5e6, 1.25e6, 1e6, 0.5e6, 0.75e6, 0.75e6], alone),
             2e6..=2e6,
             "a quarter of the stores did"
         );
         assert_eq!(
-            passes([2.5e6, 1e6, 1e6, 1.5e6, 1.5e6, 0.5e6], alone),
+            wavefronts([2.5e6, 1e6, 1e6, 1.5e6, 1.5e6, 0.5e6], alone),
             2e6..=2e6,
             "loads have conflicts of their own"
         );
-        assert_eq!(passes([2.5e6, 1e6, 2.2e6, 0.5e6, 0.5e6, 0.5e6], alone), 2.2e6..=2.2e6, "the tags pass more often");
-        assert_eq!(passes([2.5e6, 0.9e6, 1e6, 0.5e6, 0.7e6, 0.9e6], alone), 2e6..=2e6, "runs may differ");
-        let together = Traffic { store_wavefronts_together: 0.25e6, ..alone };
         assert_eq!(
-            passes([2.5e6, 1e6, 1e6, 0.5e6, 0.5e6, 0.5e6], together),
-            2e6..=2.25e6,
-            "stores that went together may have waited"
+            wavefronts([2.5e6, 1e6, 2.2e6, 0.5e6, 0.5e6, 0.5e6], alone),
+            2.2e6..=2.2e6,
+            "more tag-stage wavefronts"
         );
-        // Passes of shared memory are not all made by accesses: its conflicts tell.
-        let with_shared = Traffic { shared_wavefronts: 8e6, conflicts_of_others: 3e6, ..alone };
-        assert_eq!(passes([2.5e6, 9e6, 1e6, 0.5e6, 3.75e6, 0.75e6], with_shared), 2e6..=2e6);
-        let lacking = Row { measured: BTreeMap::new(), ..counted([0.0; 6], alone) };
-        assert_eq!(lacking.l1_passes(), None);
+        assert_eq!(wavefronts([2.5e6, 0.9e6, 1e6, 0.5e6, 0.7e6, 0.9e6], alone), 2e6..=2e6, "runs may differ");
+        let together = Traffic { mergeable_store_wavefronts: 0.25e6, ..alone };
+        assert_eq!(
+            wavefronts([2.5e6, 1e6, 1e6, 0.5e6, 0.5e6, 0.5e6], together),
+            2e6..=2.25e6,
+            "stores that merged may have waited"
+        );
+        // Wavefronts of shared memory are not all made by accesses: its conflicts tell.
+        let with_shared = Traffic { shared_wavefronts: 8e6, store_and_shared_bank_conflicts: 3e6, ..alone };
+        assert_eq!(wavefronts([2.5e6, 9e6, 1e6, 0.5e6, 3.75e6, 0.75e6], with_shared), 2e6..=2e6);
+        let lacking = Row { measured_counters: BTreeMap::new(), ..counted([0.0; 6], alone) };
+        assert_eq!(lacking.l1_wavefronts(), None);
     }
 
     #[test]
-    fn what_the_counters_leave_open_is_not_scored() {
+    fn ambiguous_counters_are_not_scored() {
         let stores = Traffic { store_wavefronts: 1e6, ..Traffic::default() };
         let close = counted([2.2e6, 1e6, 1e6, 0.1e6, 0.1e6, 0.1e6], stores);
         assert!((close.errors_of_traffic()[0].expect("an error") + 0.1 / 2.1).abs() < 1e-9);
         let open =
-            counted([2.5e6, 1e6, 1e6, 0.5e6, 0.5e6, 0.5e6], Traffic { store_wavefronts_together: 0.25e6, ..stores });
+            counted([2.5e6, 1e6, 1e6, 0.5e6, 0.5e6, 0.5e6], Traffic { mergeable_store_wavefronts: 0.25e6, ..stores });
         assert_eq!(open.errors_of_traffic()[0], None);
         let score = Score::of(&[close, open]);
         assert_eq!(
-            (score.l1.map(|errors| (errors.launches.count, errors.launches.within)), score.l1_open),
+            (score.l1_wavefronts.map(|errors| (errors.launches.count, errors.launches.within)), score.l1_ambiguous),
             (Some((1, 1)), 1)
         );
         assert!(score.to_string().contains("leave open by more than 5 %: 1\n"), "{score}");

@@ -13,7 +13,7 @@ const HEADER: [&str; 11] = [
     "confidence",
     "L1\nwavefronts",
     "L2\nsectors read",
-    "memory\nsectors read",
+    "DRAM\nsectors read",
     "measured\nms",
     "error",
 ];
@@ -74,9 +74,9 @@ fn cells(row: &Row) -> [String; 11] {
         cells[2] = format!("{:.4}", prediction.predicted_ms);
         cells[3] = format!("{:.0}", row.bytes as f64 / prediction.predicted_ms / 1e6);
         cells[4] = format!("{} {:.0} %", prediction.limit, 100.0 * prediction.limit_share);
-        cells[6] = count(traffic.l1_wavefronts.max(traffic.l1_tags), l1);
-        cells[7] = count(traffic.l2_reads, l2);
-        cells[8] = count(traffic.dram_reads, dram);
+        cells[6] = count(traffic.l1_data_wavefronts.max(traffic.l1_tag_wavefronts), l1);
+        cells[7] = count(traffic.l2_read_sectors, l2);
+        cells[8] = count(traffic.dram_read_sectors, dram);
     }
     if let Some(confidence) = row.trust.confidence {
         cells[5] = confidence.to_string();

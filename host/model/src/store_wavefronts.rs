@@ -1,26 +1,25 @@
-//! What else passes the data of the L1: stores, additions and accesses to shared memory, whose passes do not depend on what
-//! the caches hold.
+//! Wavefronts and bank conflicts of stores, atomics and shared memory, which do not depend on the caches: they are counted, not replayed.
 
 use super::Traffic;
 use engine::Site;
 use engine::coalesce::LINE;
 use engine::trace::{Trace, WHOLE_BLOCK, What};
-use gpu::device::host::Space;
 use gpu::suite::Operation;
+use gpu::suite::Space;
 
-/// Stores to global memory, and additions, of some blocks.
+/// Global stores and atomics of some blocks.
 #[derive(Debug, Default)]
-pub(super) struct Stores {
+pub(super) struct StoreWavefronts {
     requests: u64,
     wavefronts: u64,
     /// Wavefronts of stores to lines that the warp's last request stored to as well.
-    together: u64,
+    mergeable: u64,
     conflicts: u64,
     /// The last request of each warp of a block.
     last: Vec<Option<usize>>,
 }
 
-impl Stores {
+impl StoreWavefronts {
     /// Adds those of a block.
     pub(super) fn add(&mut self, trace: &Trace) {
         self.last.clear();
@@ -46,7 +45,7 @@ impl Stores {
             let last = last.filter(|last| trace.requests[*last].what == What::Store && request.what == What::Store);
             let with = last.map(|last| trace.lines_of(last)).unwrap_or_default();
             if lines.iter().any(|line| with.iter().any(|other| other.number == line.number)) {
-                self.together += wavefronts;
+                self.mergeable += wavefronts;
             }
         }
     }
@@ -61,8 +60,8 @@ impl Stores {
         let each = times * stores as f64 / self.requests.max(1) as f64;
         Traffic {
             store_wavefronts: each * self.wavefronts as f64,
-            store_wavefronts_together: each * self.together as f64,
-            conflicts_of_others: each * self.conflicts as f64 + times * of_shared as f64,
+            mergeable_store_wavefronts: each * self.mergeable as f64,
+            store_and_shared_bank_conflicts: each * self.conflicts as f64 + times * of_shared as f64,
             ..traffic
         }
     }
@@ -74,7 +73,7 @@ mod tests {
     use engine::trace::{Line, Traced};
 
     #[test]
-    fn passes_and_conflicts_of_stores_are_those_of_the_launch() {
+    fn wavefronts_and_conflicts_of_stores_are_those_of_the_launch() {
         let mut trace = Trace::default();
         let at = crate::pc();
         let mut add = |warp, what, wavefronts, tags, lines: &[Line]| {
@@ -83,9 +82,9 @@ mod tests {
         };
         let [line, next, other] = [1, 2, 3].map(|number| Line { number, bytes: [32; 4] });
         add(0, What::Store, 1, 1, &[line]);
-        // 16 bytes a lane: four lines, and as many passes that are no conflict.
+        // 16 bytes a lane: four lines, and as many wavefronts that are no conflict.
         add(1, What::Store, 4, 1, &[line, next, other, line]);
-        // What the tags need is none either.
+        // What the tag stage needs is none either.
         add(0, What::Store, 5, 2, &[next]);
         add(0, What::Atomic, 1, 3, &[next]);
         add(0, What::Store, 1, 1, &[next]);
@@ -94,12 +93,12 @@ mod tests {
         add(WHOLE_BLOCK, What::Wait, 0, 0, &[]);
         add(0, What::Store, 1, 1, &[next]);
         add(0, What::Load { past_l1: false }, 8, 8, &[next]);
-        let mut stores = Stores::default();
+        let mut stores = StoreWavefronts::default();
         stores.add(&trace);
-        // Warp 1 goes on in a line that it has just stored to, and so does warp 0 after an addition, which it does not go with.
-        assert_eq!((stores.requests, stores.wavefronts, stores.together), (8, 18, 3));
+        // Warp 1 stores to a line that it has just stored to, and so does warp 0 after an atomic, with which it does not merge.
+        assert_eq!((stores.requests, stores.wavefronts, stores.mergeable), (8, 18, 3));
         assert_eq!(stores.conflicts, 3 + 1);
-        let traffic = stores.of_launch(Traffic { l2_reads: 1.0, ..Traffic::default() }, &[], 1.0);
-        assert_eq!((traffic.store_wavefronts, traffic.l2_reads), (0.0, 1.0), "no site stores");
+        let traffic = stores.of_launch(Traffic { l2_read_sectors: 1.0, ..Traffic::default() }, &[], 1.0);
+        assert_eq!((traffic.store_wavefronts, traffic.l2_read_sectors), (0.0, 1.0), "no site stores");
     }
 }

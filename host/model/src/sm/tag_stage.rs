@@ -1,0 +1,214 @@
+//! The L1's tag stage: looks up the lines of a load, a wavefront at a time.
+//!
+//! In a wavefront each of the four tag banks looks up the next of its lines. Lines that miss are pinned until the load is served, and the
+//! load takes up an entry of the pending-request table, which is full at 1024 tag-stage wavefronts (probe `pending`). A wavefront that
+//! misses ends the load's turn while other sub-partitions have requests (probe `turns`); a line whose bank has nothing free is retried
+//! (probes `bursts` and `on_their_way`).
+
+use super::super::constants::Constants;
+use super::super::memory::{Memory, sectors};
+use super::data_stage::PendingEntry;
+use super::mio::{MioRequest, SUBPARTITIONS};
+use super::{Served, Sm};
+use engine::trace::{Line, TAG_BANKS, Traced, tag_bank};
+
+/// How far the lookup of a load has come.
+#[derive(Clone, Copy, Default)]
+pub(super) struct TagProgress {
+    /// The line that each tag bank looks up next, if it is that bank's.
+    next: [usize; TAG_BANKS],
+    /// Lines looked up, and those of them that did not hit.
+    looked_up: usize,
+    misses: usize,
+    /// When the last of these is filled.
+    filled: f64,
+    tag_wavefronts: u32,
+    /// The lines that it pins, as bits.
+    pinned: u32,
+}
+
+/// The result of a line's lookup.
+#[derive(Clone, Copy, PartialEq)]
+enum Lookup {
+    Hit,
+    /// Its fill is outstanding, for another load.
+    HitOnMiss,
+    /// Sectors of it were neither, and were requested.
+    Miss,
+}
+
+/// When the tag stage was busy last, and the idle cycles since that evicted nothing yet.
+#[derive(Default)]
+pub(super) struct TagStage {
+    last_lookup: f64,
+    idle_cycles: f64,
+    /// Loads that are looked up and pin lines: without one no line would ever be unpinned, and every line finds room.
+    pinning_loads: usize,
+    /// Loads that missed so far, and tag-stage wavefronts of those in the pending-request table.
+    pending_loads: u64,
+    pending_wavefronts: u32,
+}
+
+impl Sm {
+    /// Evicts lines while the tag stage is idle, for so many cycles.
+    fn evict_while_idle(&mut self, cycles: f64, constants: &Constants) {
+        let idle = &mut self.tags.idle_cycles;
+        *idle += cycles.max(0.0);
+        let count = (*idle / constants.l1_eviction_cycles).floor();
+        *idle = (*idle - count * constants.l1_eviction_cycles).max(0.0);
+        self.l1.evict_to_reserve(count.min(64.0) as u32);
+    }
+
+    /// Gives back what a load took up that the data stage has served.
+    pub(super) fn release(&mut self, entry: PendingEntry, lines: &[Line]) {
+        let PendingEntry { tag_wavefronts, pinned, .. } = entry;
+        self.tags.pending_wavefronts -= tag_wavefronts;
+        self.tags.pinning_loads -= usize::from(pinned != 0);
+        for (_, line) in lines.iter().enumerate().filter(|(i, _)| pinned >> i & 1 == 1) {
+            self.l1.unpin(line.number);
+        }
+        self.mio.subpartitions.iter_mut().for_each(|subpartition| subpartition.awaits_line = false);
+    }
+
+    /// Looks up the lines of a sub-partition's first request, a load, as far as one turn goes.
+    pub(super) fn look_up_load(
+        &mut self,
+        subpartition: usize,
+        request: Traced,
+        lines: &[Line],
+        bypasses_l1: bool,
+        now: f64,
+        constants: &Constants,
+        memory: &mut Memory,
+    ) -> Option<Served> {
+        let MioRequest { slot, warp, index, mut progress, .. } = self.mio.subpartitions[subpartition].queue[0];
+        let this = (slot, warp, index);
+        let is_other = |other: &usize| *other != subpartition;
+        let contended =
+            (0..SUBPARTITIONS).filter(is_other).any(|other| !self.mio.subpartitions[other].queue.is_empty());
+        let mut at = now;
+        self.evict_while_idle(now - self.tags.last_lookup, constants);
+        while progress.looked_up < lines.len() {
+            let TagProgress { looked_up, misses, .. } = progress;
+            let is_table_full = self.tags.pending_wavefronts >= constants.pending_tag_wavefronts;
+            let (mut missed, mut stalls, mut retries) = (0, is_table_full, false);
+            let banks = if is_table_full { 0 } else { TAG_BANKS };
+            for bank in 0..banks {
+                let of_bank = |i: &usize| tag_bank(lines[*i].number) == bank;
+                progress.next[bank] = (progress.next[bank]..lines.len()).find(of_bank).unwrap_or(lines.len());
+                let Some(line) = lines.get(progress.next[bank]) else { continue };
+                let number = line.number;
+                if !bypasses_l1 && self.l1.peek(number).is_none() {
+                    while !contended && !self.l1.can_allocate(number) && self.l1.can_evict(number) {
+                        self.l1.evict_to_reserve(1);
+                    }
+                    if !self.l1.can_allocate(number) {
+                        let can_evict = self.l1.can_evict(number);
+                        if can_evict || self.tags.pinning_loads > 0 {
+                            (retries, stalls) = (retries || can_evict, stalls || !can_evict);
+                            continue;
+                        }
+                    }
+                }
+                let (ready, lookup) = self.look_up_line(line, bypasses_l1, at, constants, memory);
+                if !bypasses_l1 && lookup != Lookup::Hit {
+                    self.l1.pin(number);
+                    progress.pinned |= 1 << progress.next[bank];
+                }
+                progress.next[bank] += 1;
+                progress.looked_up += 1;
+                if ready.is_finite() {
+                    progress.filled = progress.filled.max(ready);
+                } else {
+                    self.stalled_reads.depend(this, number);
+                }
+                progress.misses += usize::from(lookup != Lookup::Hit);
+                missed += u32::from(lookup == Lookup::Miss);
+            }
+            if retries {
+                self.l1.evict_to_reserve(1);
+            }
+            let advanced = u32::from(progress.looked_up > looked_up);
+            progress.tag_wavefronts += advanced;
+            // Once it has missed, its earlier wavefronts count as well.
+            self.tags.pending_wavefronts += match (misses, progress.misses) {
+                (_, 0) => 0,
+                (0, _) => progress.tag_wavefronts,
+                _ => advanced,
+            };
+            self.mio.subpartitions[subpartition].awaits_line = advanced == 0 && !retries;
+            // It sends one read a cycle.
+            at += f64::from(missed.max(1));
+            if !contended {
+                self.evict_while_idle(f64::from(missed.saturating_sub(1)), constants);
+            }
+            self.tags.last_lookup = at;
+            if stalls || missed > 0 && contended && progress.looked_up < lines.len() {
+                self.lsu_free = at;
+                self.mio.miss(subpartition);
+                self.mio.subpartitions[subpartition].queue[0].progress = progress;
+                return None;
+            }
+        }
+        let TagProgress { misses, filled, tag_wavefronts, pinned, .. } = progress;
+        let data = data_wavefronts(request, lines.len(), misses, tag_wavefronts);
+        let tags = f64::from(tag_wavefronts);
+        memory.traffic.l1_data_wavefronts += data;
+        memory.traffic.l1_tag_wavefronts += tags;
+        self.global_cycles += data.max(tags).max(constants.load_min_cycles);
+        self.lsu_free = at.max(now + constants.load_min_cycles);
+        if misses == 0 {
+            let wavefronts = data.max(tags).max(constants.load_min_cycles);
+            // One of the two cycles of a wavefront is in the latency: by the probe `conflicts`.
+            return Some(Served::Hit { wavefronts, latency: constants.l1_latency - 1.0, is_load: true });
+        }
+        self.tags.pinning_loads += usize::from(pinned != 0);
+        self.tags.pending_loads += 1;
+        Some(Served::Miss {
+            filled: self.stalled_reads.looked_up(this, filled.max(at)),
+            wavefronts: data.max(constants.load_min_cycles),
+            entry: PendingEntry { order: self.tags.pending_loads, tag_wavefronts, pinned },
+        })
+    }
+
+    /// Looks up a line for which there is room, and says when it is filled.
+    fn look_up_line(
+        &mut self,
+        line: &Line,
+        bypasses_l1: bool,
+        at: f64,
+        constants: &Constants,
+        memory: &mut Memory,
+    ) -> (f64, Lookup) {
+        let wanted = sectors(line);
+        if bypasses_l1 {
+            return (self.read(line.number, wanted, at, constants, memory), Lookup::Miss);
+        }
+        let known = self.l1.access(line.number);
+        let (lacks, ready) = (wanted & !*known.valid, *known.ready);
+        if lacks == 0 {
+            return (ready, if ready > at { Lookup::HitOnMiss } else { Lookup::Hit });
+        }
+        *known.valid |= lacks;
+        let arrives = self.read(line.number, lacks, at, constants, memory).max(ready);
+        if let Some(known) = self.l1.peek(line.number) {
+            *known.ready = arrives;
+        }
+        (arrives, Lookup::Miss)
+    }
+}
+
+/// Data-stage wavefronts of a load of so many lines, of which so many missed, after so many tag-stage wavefronts: lines that missed have
+/// wavefronts of their own, by tag-stage wavefront. The more lines are retried, the fewer conflicts each of these has.
+fn data_wavefronts(request: Traced, lines: usize, misses: usize, tag_wavefronts: u32) -> f64 {
+    let wavefronts = if 2 * misses < lines {
+        f64::from(request.wavefronts)
+    } else {
+        let retried = f64::from(tag_wavefronts.saturating_sub(u32::from(request.tags)));
+        let missing = f64::from(request.wavefronts_missing);
+        let [conflicts, most] = [missing, lines as f64].map(|all| all - f64::from(request.tags));
+        missing + if retried > 0.0 { retried * (1.0 - conflicts / most) } else { 0.0 }
+    };
+    // Hits do not wait for misses.
+    wavefronts + f64::from(u8::from((1..lines).contains(&misses)))
+}
