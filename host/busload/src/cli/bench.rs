@@ -16,10 +16,18 @@ use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 
 /// The command with its options.
 pub(super) fn command() -> Command {
-    let command = Command::new("bench").about("Measure kernels on the GPU if there is one, else simulate them");
-    selection(command)
+    let command = Command::new("bench")
+        .about("Measure kernels on the GPU if there is one, else simulate them")
+        .long_about(
+            "Verifies each kernel, then measures it on the GPU: nothing is timed before it is verified. The table has the \
+             median and the minimum of the samples, their spread, the bandwidth, and what share that is of the device's \
+             own copy and of the memory's peak. Where the machine has cuBLAS, its geam and sgemm stand beside the \
+             transposes and products.\n\n\
+             Before each sample 256 MiB or more are written, so that the L2 holds nothing of the kernel's. What is still \
+             dirty then has to make room, which is part of the time of a kernel that reads more than the L2 holds.\n\n\
+             Without a GPU the kernels are simulated, and the first line says so.",
+        )
         .arg(on())
-        .arg(ptx())
         .arg(
             Arg::new("samples")
                 .long("samples")
@@ -34,7 +42,9 @@ pub(super) fn command() -> Command {
                 .action(ArgAction::SetTrue)
                 .help("Leave in the L2 what the launch before left there, instead of flushing it"),
         )
-        .arg(resume())
+        .arg(ptx())
+        .arg(resume());
+    selection(command)
 }
 
 /// Measures on the GPU, or simulates; false if a case failed.

@@ -13,6 +13,12 @@ use clap::{Arg, ArgMatches, Command, value_parser};
 pub(super) fn command() -> Command {
     Command::new("compare")
         .about("Compare two results files of one GPU: the speed of each kernel and case, relative to a reference")
+        .long_about(
+            "Compares two results files of one GPU, row by row. A row is faster or slower where the medians differ by more \
+             than --tolerance and the middle halves of the samples do not overlap; where they do, it is ambiguous. Rows of \
+             the device's copy and of cuBLAS run the same code both times: they show how far the machine agrees with \
+             itself. Exit status 1 means that a row is slower or failed.",
+        )
         .arg(
             Arg::new("reference")
                 .value_name("REFERENCE")

@@ -1,7 +1,7 @@
 //! `explain`: a kernel's source with the counts of each access, and why the worst costs what it costs.
 
 use super::Usage;
-use super::options::{axes, json_option, list, simulated};
+use super::options::{axes, json_option, list, of_simulator};
 use super::output::{Progress, json};
 use super::selection::{simulator_options, values};
 use crate::bench;
@@ -15,21 +15,21 @@ use clap::{Arg, ArgMatches, Command};
 
 /// The command with its options.
 pub(super) fn command() -> Command {
-    simulated(axes(
-        Command::new("explain")
-            .about("Show a kernel's source with what each access asks of the memory system, and why")
-            .long_about(
-                "Simulates a kernel on one case, the first of the defaults if none is given, and shows its source with \
-                 the counts of each access, the worst one, and a sentence on why, made from the addresses. The worst has \
-                 the most bytes in excess: those of 32-byte sectors beyond the fewest that could hold a request's bytes, \
-                 and 128 for each wavefront beyond the ideal.",
-            )
-            .arg(Arg::new("name").value_name("KERNEL").required(true).help("The kernel's name")),
-    ))
-    .arg(json_option())
-    .arg(Arg::new("html").long("html").value_name("FILE").help(
-        "Write a page to look at requests lane by lane, with the kernels before and after; - is standard output",
-    ))
+    let command = Command::new("explain")
+        .about("Show a kernel's source with what each access asks of the memory system, and why")
+        .long_about(
+            "Simulates a kernel on one case, the first of the defaults if none is given, and shows its source with the \
+             counts of each access, the worst one, and a sentence on why, made from the addresses. The worst has the most \
+             bytes in excess: those of 32-byte sectors beyond the fewest that could hold a request's bytes, and 128 for \
+             each wavefront beyond the ideal.",
+        )
+        .arg(Arg::new("name").value_name("KERNEL").required(true).help("The kernel's name"))
+        .arg(Arg::new("html").long("html").value_name("FILE").help(
+            "Write a page to look at requests lane by lane, with the kernels before and after; - is standard output",
+        ))
+        .arg(json_option())
+        .args(of_simulator());
+    axes(command)
 }
 
 /// Explains a kernel; false if it is wrong.

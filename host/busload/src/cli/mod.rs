@@ -51,6 +51,10 @@ pub fn command() -> Command {
     Command::new("busload")
         .version(env!("CARGO_PKG_VERSION"))
         .about("Shows, verifies and measures how memory-access patterns decide a GPU kernel's speed")
+        .after_help(
+            "Exit status: 0; 1 if a case failed, or a comparison came out worse; 2 if what was asked for makes no sense, \
+             and nothing ran.",
+        )
         .subcommand_required(true)
         .arg_required_else_help(true)
         .subcommands(COMMANDS.map(|(command, _)| command()))

@@ -1,7 +1,7 @@
 //! `predict`: how long kernels take on a GPU that need not be there.
 
 use super::Usage;
-use super::options::{chosen, threads};
+use super::options::{axes, chosen, threads};
 use super::output::{Exports, Progress, say_unfinished};
 use super::selection::runs_on_gpu;
 use crate::cases::Sizes;
@@ -17,57 +17,57 @@ use std::sync::Mutex;
 
 /// The command with its options.
 pub(super) fn command() -> Command {
-    chosen(
-        Command::new("predict")
-            .about("Predict from simulated counts how long kernels take on a GPU that need not be there")
-            .long_about(
-                "Simulates the kernels and replays what they ask for on the caches and the memory of a chip: wavefronts \
-                 of global loads in the L1, sectors read from the L2 and from memory, the time, and what it is bound by. \
-                 Long launches are replayed in part. With --measured the predictions are put beside measurements, and \
-                 scored.",
-            ),
-    )
-    .arg(threads())
-    .arg(
-        Arg::new("chip")
-            .long("chip")
-            .value_name("CHIP")
-            .help(format!("{}, or a file that describes one", Chip::names().join(", ")))
-            .default_value("a100-80"),
-    )
-    .arg(
-        Arg::new("describe")
-            .long("describe")
-            .value_name("CHIP")
-            .help("Print the description of a chip, each figure with its source, and predict nothing")
-            .exclusive(true)
-            .value_parser(PossibleValuesParser::new(Chip::names())),
-    )
-    .arg(
-        Arg::new("measured")
-            .long("measured")
-            .value_name("FILE")
-            .action(ArgAction::Append)
-            .help("What `bench --json` or `profile --json` wrote on such a chip: predict what it measured"),
-    )
-    .arg(
-        Arg::new("replay")
-            .long("replay")
-            .value_name("LINES")
-            .help("Replay so many lines and requests of a launch at most, each of which takes some microseconds, or all")
-            .long_help(
-                "Replay so many lines and requests of a launch at most, each of which takes some microseconds, or all: as \
-                 many as tell anything, which takes up to some minutes a launch",
-            )
-            .default_value("4194304")
-            .value_parser(lines_to_replay),
-    )
-    .arg(
-        Arg::new("markdown")
-            .long("markdown")
-            .value_name("FILE")
-            .help("Write the predictions as a Markdown table; - is standard output"),
-    )
+    let command = Command::new("predict")
+        .about("Predict from simulated counts how long kernels take on a GPU that need not be there")
+        .long_about(
+            "Simulates the kernels and replays what they ask for on the caches and the memory of a chip: wavefronts of \
+             global loads in the L1, sectors read from the L2 and from memory, the time, and what it is bound by. Long \
+             launches are replayed in part. With --measured the predictions are put beside measurements, and scored.\n\n\
+             Each prediction carries a confidence. high: a family of the suite, on a GPU that measured it. medium: any \
+             other kernel on such a GPU. low: another GPU, or a kernel that is not in the built-in PTX or was changed \
+             since. not modelled: no figure, and the row says why.",
+        )
+        .arg(
+            Arg::new("chip")
+                .long("chip")
+                .value_name("CHIP")
+                .help(format!("{}, or a file that describes one", Chip::names().join(", ")))
+                .default_value("a100-80"),
+        )
+        .arg(
+            Arg::new("describe")
+                .long("describe")
+                .value_name("CHIP")
+                .help("Print the description of a chip, each figure with its source, and predict nothing")
+                .exclusive(true)
+                .value_parser(PossibleValuesParser::new(Chip::names())),
+        )
+        .arg(
+            Arg::new("measured")
+                .long("measured")
+                .value_name("FILE")
+                .action(ArgAction::Append)
+                .help("What `bench --json` or `profile --json` wrote on such a chip: predict what it measured"),
+        )
+        .arg(
+            Arg::new("replay")
+                .long("replay")
+                .value_name("LINES")
+                .help("Replay so many lines and requests of a launch at most, or all")
+                .long_help(
+                    "Replay so many lines and requests of a launch at most, each of which takes some microseconds, or all: \
+                     as many as tell anything, which takes up to some minutes a launch",
+                )
+                .default_value("4194304")
+                .value_parser(lines_to_replay),
+        )
+        .arg(
+            Arg::new("markdown")
+                .long("markdown")
+                .value_name("FILE")
+                .help("Write the predictions as a Markdown table, with every column; - is standard output"),
+        );
+    axes(chosen(command).arg(threads()))
 }
 
 /// Predicts; false if something could not be.

@@ -14,30 +14,29 @@ use std::path::PathBuf;
 
 /// The command with its options.
 pub(super) fn command() -> Command {
-    selection(
-        Command::new("profile")
-            .about("Put Nsight Compute's counters beside the simulated counts, on a GPU")
-            .long_about(
-                "Runs the kernels once on a GPU under Nsight Compute, and puts its counters beside the simulated counts: \
-                 requests of each kernel, and by source line lanes, sectors, ideal sectors, lines, wavefronts and ideal \
-                 wavefronts. Exit status 1 if any of them differs.",
-            ),
-    )
-    .arg(ptx())
-    .arg(
-        Arg::new("counters-only")
-            .long("counters-only")
-            .action(ArgAction::SetTrue)
-            .conflicts_with_all(OF_SIMULATOR)
-            .help("Simulate nothing: record the counters of whole launches, for `predict --measured`, at any size"),
-    )
-    .arg(
-        Arg::new("ncu")
-            .long("ncu")
-            .value_name("PROGRAM")
-            .help("Nsight Compute's program; without it the first `ncu` in PATH")
-            .value_parser(value_parser!(PathBuf)),
-    )
+    let command = Command::new("profile")
+        .about("Put Nsight Compute's counters beside the simulated counts, on a GPU")
+        .long_about(
+            "Runs the kernels once on a GPU under Nsight Compute, and puts its counters beside the simulated counts: \
+             requests of each kernel, and by source line lanes, sectors, ideal sectors, lines, wavefronts and ideal \
+             wavefronts. Exit status 1 if any of them differs.",
+        )
+        .arg(
+            Arg::new("counters-only")
+                .long("counters-only")
+                .action(ArgAction::SetTrue)
+                .conflicts_with_all(OF_SIMULATOR)
+                .help("Simulate nothing: record the counters of whole launches, for `predict --measured`, at any size"),
+        )
+        .arg(
+            Arg::new("ncu")
+                .long("ncu")
+                .value_name("PROGRAM")
+                .help("Nsight Compute's program; without it the first `ncu` in PATH")
+                .value_parser(value_parser!(PathBuf)),
+        )
+        .arg(ptx());
+    selection(command)
 }
 
 /// Counts on the GPU; false if a count differs from the simulated one.

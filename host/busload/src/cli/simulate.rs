@@ -14,14 +14,24 @@ use clap::{Arg, ArgMatches, Command};
 
 /// The command with its options.
 pub(super) fn command() -> Command {
-    let about = "Run kernels on the CPU and count what they ask of the memory system";
-    selection(Command::new("simulate").about(about)).arg(
-        Arg::new("arch")
-            .long("arch")
-            .value_name("ARCH")
-            .help("Count the transactions of this compute capability too: 1.0, 1.2, 2.0, or 7.0 and later")
-            .value_parser(PossibleValuesParser::new(sim::Arch::ALL.map(sim::Arch::name))),
-    )
+    let command = Command::new("simulate")
+        .about("Run kernels on the CPU and count what they ask of the memory system")
+        .long_about(
+            "Runs kernels lane by lane and counts the requests, sectors, lines and wavefronts of each source line. It \
+             reports accesses out of bounds or misaligned, races in shared and in global memory, loads of memory that \
+             nobody wrote, divergent barriers, shuffles from inactive lanes, stack overflows, and kernels that do not \
+             end.\n\n\
+             A grid too large to simulate whole is sampled by blocks. Its row says so, its counts are those of the blocks \
+             that ran, and it is not verified.",
+        )
+        .arg(
+            Arg::new("arch")
+                .long("arch")
+                .value_name("ARCH")
+                .help("Count the transactions of this compute capability too: 1.0, 1.2, 2.0, or 7.0 and later")
+                .value_parser(PossibleValuesParser::new(sim::Arch::ALL.map(sim::Arch::name))),
+        );
+    selection(command)
 }
 
 /// Simulates what was asked for; false if a case failed.

@@ -15,12 +15,17 @@ use clap::{Arg, ArgAction, ArgMatches, Command};
 
 /// The command with its options.
 pub(super) fn command() -> Command {
-    let about = "Compare every result with its reference: in the simulator, and on the GPU where there is one";
-    selection(Command::new("verify").about(about))
+    let command = Command::new("verify")
+        .about("Compare every result with its reference: in the simulator, and on the GPU where there is one")
+        .long_about(
+            "Compares every element of every output with its reference: in the simulator, and on the GPU where there is \
+             one. No grid is sampled; what does not fit in memory fails, and the other cases run.",
+        )
         .arg(on())
         .arg(ptx())
         .arg(resume())
-        .arg(Arg::new("once").long("once").action(ArgAction::SetTrue).hide(true))
+        .arg(Arg::new("once").long("once").action(ArgAction::SetTrue).hide(true));
+    selection(command)
 }
 
 /// Verifies on both machines; false if a case failed.
