@@ -24,7 +24,10 @@ pub(super) fn run(matches: &ArgMatches) -> Result<bool> {
 /// If the file of `--ptx` cannot be read.
 pub fn run_doctor(matches: &ArgMatches, more: Vec<doctor::Finding>) -> Result<()> {
     for finding in doctor::findings(&load_ptx(matches)?).iter().chain(&more) {
-        report::print(&format!("{finding}\n"))?;
+        for line in finding.to_string().lines() {
+            let indent = line.len() - line.trim_start().len();
+            report::print(&(report::wrapped(line, report::width(), 5 - indent.min(5)) + "\n"))?;
+        }
     }
     Ok(())
 }

@@ -68,9 +68,19 @@ pub(super) fn run(matches: &ArgMatches) -> Result<bool> {
     });
     let html_written = html.as_ref().map(|target| target.write(&explain::page(&explanations, shown)?));
     let is_taken = [&json, &html].into_iter().flatten().any(Target::is_standard_output);
-    let text_written = (!is_taken).then(|| report::print(&explain::text(&explanations[shown])));
+    let text_written = (!is_taken).then(|| report::print(&in_width(&explain::text(&explanations[shown]))));
     [json_written, html_written, text_written].into_iter().flatten().collect::<Result<()>>()?;
     Ok(true)
+}
+
+/// The text with its sentences wrapped; lines of the source stay whole.
+fn in_width(text: &str) -> String {
+    let width = report::width();
+    let lines = text.split('\n').map(|line| match line.contains('│') {
+        true => line.to_owned(),
+        false => report::wrapped(line, width, 0),
+    });
+    lines.collect::<Vec<_>>().join("\n")
 }
 
 /// The kernel on the case asked for, or on the first of the defaults, and where the page and the JSON go.

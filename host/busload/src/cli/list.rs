@@ -15,34 +15,32 @@ pub(super) fn command() -> Command {
 
 /// Prints the list.
 pub(super) fn run(matches: &ArgMatches) -> Result<bool> {
-    report::print(&list_kernels(matches.get_flag("names")))?;
+    report::print(&list_kernels(matches.get_flag("names"), report::width()))?;
     Ok(true)
 }
 
-fn list_kernels(names: bool) -> String {
+/// The families with their kernels, or names alone.
+fn list_kernels(names: bool, width: usize) -> String {
+    let kernels = || FAMILIES.iter().flat_map(|family| family.kernels).map(|entry| entry.kernel.name);
+    if names {
+        return kernels().map(|name| format!("{name}\n")).collect();
+    }
+    let column = kernels().map(str::len).max().unwrap_or(0);
     let mut text = String::new();
+    let mut add = |line: &str, hang| text += &(report::wrapped(line, width, hang) + "\n");
     for family in FAMILIES {
-        if !names {
-            text += &format!("{}: {}\n", family.name, family.summary);
-        }
+        add(&format!("{}: {}", family.name, family.summary), 2);
         for entry in family.kernels {
-            let kernel = &entry.kernel;
-            if names {
-                text += &format!("{}\n", kernel.name);
-            } else {
-                text += &format!("  {:30} {}\n", kernel.name, sentence(kernel));
-            }
-        }
-        if names {
-            continue;
+            let Kernel { name, .. } = entry.kernel;
+            add(&format!("  {name:column$}  {}", sentence(&entry.kernel)), column + 2);
         }
         let counterexamples = COUNTEREXAMPLES.iter().filter(|(of, _)| of.name == family.name);
         for entry in counterexamples.flat_map(|(_, entries)| *entries) {
-            let kernel = &entry.kernel;
-            text +=
-                &format!("  {:30} Wrong on purpose, for the simulator to refuse. {}\n", kernel.name, sentence(kernel));
+            let Kernel { name, .. } = entry.kernel;
+            let what = sentence(&entry.kernel);
+            add(&format!("  {name:column$}  Wrong on purpose, for the simulator to refuse. {what}"), column + 2);
         }
-        text.push('\n');
+        add("", 0);
     }
     text
 }

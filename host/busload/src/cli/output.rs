@@ -38,11 +38,17 @@ impl Output {
 
     /// Says something to the person in front of the terminal.
     pub(super) fn say(&self, text: &str) -> Result<()> {
+        let text = report::wrapped(text, report::width(), 0);
+        self.show(&format!("{text}\n"))
+    }
+
+    /// Prints it, or says it where standard output is the JSON's alone.
+    fn show(&self, text: &str) -> Result<()> {
         if self.quiet() {
             report::say(text);
             return Ok(());
         }
-        report::print(&format!("{text}\n"))
+        report::print(text)
     }
 
     pub(super) fn push(&mut self, record: Record) {
@@ -58,7 +64,12 @@ impl Output {
         self.progress.finish();
         self.report.unfinished = false;
         let json = self.json.as_ref().map(|json| json.write(&self.report.json()?));
-        let table = self.say(report::table(&self.report.results).trim_end());
+        let results = &self.report.results;
+        let table = match self.report.command.as_str() {
+            "verify" => report::verification_table(results),
+            _ => report::table(results),
+        };
+        let table = self.show(&table);
         // What one of them cannot take, the other has.
         json.into_iter().chain([table]).collect::<Result<()>>()?;
         Ok(self.report.results.iter().all(|record| record.error.is_none()))
