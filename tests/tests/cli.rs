@@ -4,6 +4,7 @@ use assert_cmd::Command;
 use assert_cmd::assert::Assert;
 use busload::ptx::{EMBEDDED, Ptx};
 use busload::record::Report;
+use busload::report;
 use busload_tests::{kernels, root};
 use gpu::kernels::FAMILIES;
 use predicates::prelude::*;
@@ -34,6 +35,11 @@ fn printed(arguments: &[&str]) -> String {
 fn json(status: i32, arguments: &[&str]) -> Value {
     let assert = busload(folder().path(), &[arguments, &["--json", "-"]].concat()).code(status);
     serde_json::from_slice(&assert.get_output().stdout).expect("standard output is JSON alone")
+}
+
+/// A text as words, however its lines are broken.
+fn words(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 fn has_gpu() -> bool {
@@ -129,7 +135,8 @@ fn bench_in_the_simulator_says_first_that_nothing_was_timed() {
     if !has_gpu() {
         commands.push([&["bench"], &small[..]].concat());
         let text = printed(&[&["bench", "--hot"], &small[..]].concat());
-        assert!(text.lines().next().is_some_and(|first| first.ends_with(" --hot means nothing here.")), "{text}");
+        let first = text.split(" kernel ").next().expect("a sentence before the table");
+        assert!(words(first).ends_with(" --hot means nothing here."), "{text}");
     }
     for command in commands {
         let text = printed(&command);
@@ -369,13 +376,13 @@ fn a_grid_of_many_times_the_memory_is_sampled_in_little_of_it() {
 fn list_shows_every_family_and_kernel_and_names_are_one_a_line() {
     let list = printed(&["list"]);
     for family in FAMILIES {
-        assert!(list.contains(&format!("{}: {}", family.name, family.summary)), "{}", family.name);
+        assert!(words(&list).contains(&format!("{}: {}", family.name, family.summary)), "{}", family.name);
     }
     for (_, entry) in kernels() {
         let line = list.lines().find(|line| line.split_whitespace().next() == Some(entry.kernel.name));
-        let line = line.unwrap_or_else(|| panic!("{} is not listed", entry.kernel.name));
-        assert!(line.ends_with('.') && !line.contains('`'), "{line}");
+        assert!(line.is_some(), "{} is not listed", entry.kernel.name);
     }
+    assert!(!list.contains('`'), "{list}");
     let names: Vec<_> = kernels().iter().map(|(_, entry)| entry.kernel.name).collect();
     assert_eq!(printed(&["list", "--names"]).lines().collect::<Vec<_>>(), names);
 }
@@ -406,8 +413,101 @@ fn help_names_every_command_and_an_option_for_every_axis() {
             assert!(help.contains(&format!("--{} <", axis.name)), "{command} --help says nothing of --{}", axis.name);
         }
     }
+    for command in ["bench", "simulate", "verify", "profile", "predict", "explain"] {
+        let (short, long) = (printed(&[command, "-h"]), printed(&[command, "--help"]));
+        let place = |what: &str| long.find(what).unwrap_or_else(|| panic!("{command} --help has no {what}"));
+        let own = match command {
+            "bench" => "--samples <",
+            "simulate" => "--arch <",
+            "verify" => "--on <",
+            "profile" => "--ncu <",
+            "predict" => "--chip <",
+            _ => "--html <",
+        };
+        assert!(place(own) < place("--json <") && place("--json <") < place("Axes of families:"), "{long}");
+        assert!(short.contains(own) && short.contains("--json <"), "{short}");
+        assert!(!short.contains("--elements") && !short.contains("--threads"), "{short}");
+        assert!(
+            long.contains("--indices <ORDER,…>") && long.contains("[possible values: random, block-local"),
+            "{long}"
+        );
+        assert!(long.contains("--shape <SHAPE,…>") && long.contains("--elements <N,…>"), "{long}");
+    }
     busload(folder().path(), &["--version"]).success().stdout(predicate::str::starts_with("busload "));
     busload(folder().path(), &[]).code(2).stdout("").stderr(predicate::str::contains("Usage: busload"));
+}
+
+/// The lines that are wider than a text in a pipe may be, but for those of a kernel's source.
+fn too_wide(text: &str) -> Vec<&str> {
+    text.lines().filter(|line| line.chars().count() > 100 && !line.contains('│')).collect()
+}
+
+#[test]
+fn no_line_of_any_command_is_wider_than_100_columns() {
+    let results = root().join("results/nvidia-h200");
+    let measured = |file: &str| results.join(file).to_str().expect("a path of text").to_owned();
+    let (bench, cold, hot) = (measured("bench.json"), measured("l2_cold.json"), measured("l2_hot.json"));
+    let transposes = ["--kernel", "transpose", "--shape", "97x65"];
+    let sampled = ["--kernel", "copy_coalesced", "--elements", "100000", "--max-blocks", "10"];
+    let older = ["--kernel", "offset", "--elements", "4099", "--arch", "cc10"];
+    let latency = ["predict", "--chip", "h200", "--kernel", "^latency_", "--measured", &bench];
+    let commands: [(i32, &[&str]); 22] = [
+        (0, &["--help"]),
+        (2, &[]),
+        (0, &["list"]),
+        (0, &["list", "--names"]),
+        (0, &["doctor"]),
+        (0, &["claims"]),
+        (1, &["compare", &cold, &hot]),
+        (0, &["compare", &hot, &cold, "--tolerance", "100"]),
+        (0, &[&["simulate"], &SMALL[..]].concat()),
+        (0, &[&["simulate"], &transposes[..]].concat()),
+        (0, &[&["simulate"], &sampled[..]].concat()),
+        (0, &[&["simulate"], &older[..]].concat()),
+        (1, &["simulate", "--kernel", "sync_missing_barrier"]),
+        (1, &["simulate", "--kernel", "copy_vec4", "--elements", "200000000000", "--max-blocks", "999999999"]),
+        (0, &[&["verify", "--on", "sim"], &SMALL[..]].concat()),
+        (0, &[&["bench", "--on", "sim"], &transposes[..]].concat()),
+        (0, &[&["predict"], &transposes[..]].concat()),
+        (0, &latency),
+        (0, &["explain", "transpose_tiled", "--shape", "64"]),
+        (0, &["bench", "--help"]),
+        (0, &["predict", "--help"]),
+        (0, &["profile", "-h"]),
+    ];
+    for (status, arguments) in commands {
+        let output = busload(folder().path(), arguments).code(status).get_output().clone();
+        for text in [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).expect("text")) {
+            assert_eq!(too_wide(&text), [""; 0], "{arguments:?}");
+        }
+    }
+}
+
+/// What only a GPU shows, of what was recorded on one.
+#[test]
+fn tables_of_measurements_and_profiles_are_no_wider() {
+    let read = |file: &str| std::fs::read_to_string(root().join("results").join(file)).expect(file);
+    for gpu in ["nvidia-h100", "nvidia-h200"] {
+        let report: Report = serde_json::from_str(&read(&format!("{gpu}/bench.json"))).expect("a report");
+        let profile = serde_json::from_str(&read(&format!("{gpu}/profile.json"))).expect("a profile");
+        for text in [report::table(&report.results), report::profile_table(&profile)] {
+            let most = report::width();
+            let widest = text.lines().map(|line| line.chars().count()).max().expect("lines");
+            assert!((60..=most).contains(&widest), "{gpu}: {widest} of {most} columns");
+        }
+    }
+}
+
+#[test]
+fn verify_says_in_a_row_what_is_verified_and_shows_no_column_of_dashes() {
+    let text = printed(&["verify", "--on", "sim", "--kernel", "^copy_vec", "--elements", "1000"]);
+    let lines: Vec<_> = text.lines().map(words).collect();
+    assert_eq!(lines[0], "kernel case simulator", "{text}");
+    assert!(lines.contains(&"copy_vec4 1000 yes".to_owned()), "{text}");
+    assert_eq!(
+        lines.last().map(String::as_str),
+        Some("Verified, every element of every output: 2 of 2 in the simulator.")
+    );
 }
 
 #[test]

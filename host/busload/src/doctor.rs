@@ -36,7 +36,7 @@ pub fn findings(ptx: &Ptx) -> Vec<Finding> {
         Ok(gpu) => {
             let facts = gpu.facts();
             let detail = format!(
-                "{}, compute capability {}, {} multiprocessors, {} MiB of L2, driver for CUDA {}",
+                "{}, compute capability {}, {} SMs, {} MiB of L2, driver for CUDA {}",
                 facts.name,
                 facts.compute_capability,
                 facts.sm_count,

@@ -79,9 +79,9 @@ fn write_advice(text: &mut String, access: &Access) -> fmt::Result {
 const HEADER: &str = " requests  sectors    used  wavefronts  conflicts    ";
 
 const LEGEND: &str = "\
-Sectors (32 bytes), wavefronts (passes, in constant memory) and conflicts (wavefronts beyond the ideal): a request, on
-average. Used: bytes that lanes want, as a share of those in the sectors moved; one that several lanes of a request want
-counts once. Excess: sectors beyond the fewest that could hold a request's bytes, and 128 bytes for each conflict.
+Sectors (32 bytes), wavefronts and conflicts (wavefronts beyond the ideal): a request, on average. Used: bytes that lanes \
+want, as a share of those in the sectors moved; one that several lanes of a request want counts once. Excess: sectors \
+beyond the fewest that could hold a request's bytes, and 128 bytes for each conflict.
 → A change, and the count that it gives: tried on the requests that were kept, the first of some warps of two blocks.";
 
 fn write_excerpt(text: &mut String, excerpt: &Excerpt, accesses: &[Access], worst: Option<usize>) -> fmt::Result {
@@ -234,9 +234,7 @@ mod tests {
           Line 9, load tile: Because of `tile`.
             → Pad `tile` by 1 word after every 32, to rows of 33: 1.00 wavefronts a request instead of 2.00.
 
-        Sectors (32 bytes), wavefronts (passes, in constant memory) and conflicts (wavefronts beyond the ideal): a request, on
-        average. Used: bytes that lanes want, as a share of those in the sectors moved; one that several lanes of a request want
-        counts once. Excess: sectors beyond the fewest that could hold a request's bytes, and 128 bytes for each conflict.
+        Sectors (32 bytes), wavefronts and conflicts (wavefronts beyond the ideal): a request, on average. Used: bytes that lanes want, as a share of those in the sectors moved; one that several lanes of a request want counts once. Excess: sectors beyond the fewest that could hold a request's bytes, and 128 bytes for each conflict.
         → A change, and the count that it gives: tried on the requests that were kept, the first of some warps of two blocks.
 
         In Nsight Compute:

@@ -1,6 +1,7 @@
 //! Claims as a table: on the terminal, and as Markdown.
 
 use super::escape::{markdown, terminal};
+use super::width::{width, wrapped};
 use crate::claims::{Judged, Verdict};
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -8,16 +9,20 @@ use std::fmt::Write;
 /// What was judged, a paragraph a claim, and how many of each verdict.
 pub fn claims_table(judged: &[Judged]) -> String {
     let mut text = String::new();
+    let width = width();
     for claim in judged {
-        let _ = writeln!(text, "{:9}  {}: {}", claim.verdict.name(), claim.id, claim.claim);
+        let line = format!("{:9}  {}: {}", claim.verdict.name(), claim.id, claim.claim);
+        let _ = writeln!(text, "{}", wrapped(&line, width, 11));
         for (what, value) in [("simulated", &claim.simulated), ("measured", &claim.measured)] {
             if let Some(value) = value {
-                let _ = writeln!(text, "           {what} {}", terminal(value));
+                let line = format!("           {what} {}", terminal(value));
+                let _ = writeln!(text, "{}", wrapped(&line, width, 2));
             }
         }
         if !claim.detail.is_empty() {
             let what = if claim.verdict == Verdict::Open { "settled by " } else { "" };
-            let _ = writeln!(text, "           {what}{}", terminal(&claim.detail));
+            let line = format!("           {what}{}", terminal(&claim.detail));
+            let _ = writeln!(text, "{}", wrapped(&line, width, 2));
         }
     }
     let _ = writeln!(text, "\n{}", summary(judged));

@@ -1,7 +1,8 @@
 //! Two results files side by side: on the terminal, and as Markdown.
 
 use super::escape::{markdown, terminal};
-use super::table;
+use super::table::{Column, Layout};
+use super::width::{width, wrapped};
 use crate::compare::{Comparison, Row, Source};
 use crate::timing::L2;
 use std::collections::BTreeMap;
@@ -11,12 +12,25 @@ const HEADER: [&str; 6] = ["kernel", "case", "reference ms", "results ms", "spee
 
 /// The rows as a table, between what was compared and how many rows got which verdict.
 pub fn comparison_table(comparison: &Comparison) -> String {
-    let mut table = table::new(&HEADER);
+    comparison_table_in(comparison, width())
+}
+
+fn comparison_table_in(comparison: &Comparison, width: usize) -> String {
+    let [kernel, case, reference, results, speed, verdict] = HEADER;
+    let mut layout = Layout::new([
+        Column::key(kernel),
+        Column::key(case),
+        Column::number(reference),
+        Column::number(results),
+        Column::number(speed),
+        Column::text(verdict),
+    ]);
     for row in &comparison.rows {
-        table.add_row(cells(row).map(|cell| terminal(&cell)));
+        layout.row(cells(row).map(|cell| terminal(&cell)));
     }
     let heading = heading(comparison).map(|line| terminal(&line)).join("\n");
-    format!("{heading}\n{}\n{}\n", table.trim_fmt(), summary(comparison))
+    let summary = summary(comparison);
+    format!("{}\n{}{}\n", wrapped(&heading, width, 2), layout.fit(width), wrapped(&summary, width, 0))
 }
 
 /// The same in Markdown.
@@ -111,14 +125,15 @@ mod tests {
             only_reference: 3,
             only_results: 0,
         };
-        insta::assert_snapshot!(comparison_table(&comparison), @r"
+        insta::assert_snapshot!(comparison_table_in(&comparison, 100), @r"
         Measured on NVIDIA H200; speeds are relative to the reference, and the same within 1 %.
-        Reference peers.json: kernels by a compiler that its PTX does not name, L2 flushed, driver for CUDA 13.0. Its run was ended before its last case.
+        Reference peers.json: kernels by a compiler that its PTX does not name, L2 flushed, driver for CUDA
+          13.0. Its run was ended before its last case.
         Results bench.json: kernels by llvm, L2 flushed, driver for CUDA 13.0.
-         kernel            case        reference ms   results ms   speed   verdict
-        ───────────────────────────────────────────────────────────────────────────
-         transpose_tiled   4096x4096         1.0000       0.5000   2.000   faster
-         transpose_naive   4096x4096         1.0000            -       -   failed
+         kernel           case       reference ms  results ms  speed  verdict
+        ─────────────────────────────────────────────────────────────────────
+         transpose_tiled  4096x4096        1.0000      0.5000  2.000  faster
+         transpose_naive  4096x4096        1.0000           -      -  failed
         2 rows: 1 faster, 1 failed, 3 more in the reference alone.
         ");
         insta::assert_snapshot!(comparison_markdown(&comparison), @r"

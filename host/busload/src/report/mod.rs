@@ -5,16 +5,19 @@ mod compare;
 pub mod escape;
 mod predict;
 mod profile;
+mod records;
 mod table;
 mod target;
+mod width;
 
 pub use claims::{claims_markdown, claims_table};
 pub use compare::{comparison_markdown, comparison_table};
 pub use predict::{prediction_markdown, prediction_table};
 pub use profile::profile_table;
-pub(crate) use table::percent;
-pub use table::table;
+pub(crate) use records::percent;
+pub use records::{table, verification_table};
 pub use target::Target;
+pub use width::{width, wrapped};
 
 use anyhow::{Context, Result};
 use std::io::{ErrorKind, Write};

@@ -1,6 +1,7 @@
 //! Predictions, beside what was measured where it is known: on the terminal and as Markdown.
 
-use super::table::new;
+use super::table::{Column, Layout};
+use super::width::{width, wrapped};
 use crate::model::{Confidence, Row, Score};
 use std::fmt::Write;
 
@@ -20,21 +21,40 @@ const HEADER: [&str; 11] = [
 
 /// The rows as a table, and below it how good they are.
 pub fn prediction_table(rows: &[Row]) -> String {
-    let mut table = new(&HEADER);
-    for row in rows {
-        table.add_row(cells(row));
-    }
-    let notes = "Predicted from simulated counts and a description of the chip; nothing but the last two columns was \
-                 measured. In brackets how far a count is from the hardware's.\n\
-                 Confidence: high for a family that was measured on this chip (an H200's times were off by 3.9 % in the median), medium \
-                 for any other kernel (9.2 %, 138 of 167 launches within 30 %), low where something had to be assumed.";
-    let mut text = format!("{}\n{notes}\n{}", table.trim_fmt(), Score::of(rows));
+    let [kernel, case, predicted, gbps, limit, confidence, l1, l2, memory, measured, error] = HEADER;
+    let mut layout = Layout::new([
+        Column::key(kernel),
+        Column::key(case),
+        Column::number(predicted),
+        Column::number(gbps).spare(1),
+        Column::number(limit),
+        Column::text(confidence).once(),
+        Column::number(l1).spare(4),
+        Column::number(l2).spare(3),
+        Column::number(memory).spare(2),
+        Column::number(measured),
+        Column::number(error),
+    ]);
+    rows.iter().for_each(|row| layout.row(cells(row)));
+    let is_measured = rows.iter().any(|row| row.measured_ms.is_some());
+    let measured = if is_measured { "nothing but the last two columns was" } else { "nothing was" };
+    let notes = format!(
+        "Predicted from simulated counts and a description of the chip; {measured} measured. In brackets how far a count is \
+         from the hardware's.\n\
+         Confidence: high for a family that was measured on this chip (an H200's times were off by 3.9 % in the median), \
+         medium for any other kernel (9.2 %, 138 of 167 launches within 30 %), low where something had to be assumed."
+    );
+    let mut text = Score::of(rows).to_string();
     for row in rows {
         for reason in reasons(row) {
             let _ = write!(text, "\n{reason}");
         }
     }
-    text
+    if !text.is_empty() && !text.ends_with('\n') {
+        text.push('\n');
+    }
+    let width = width();
+    format!("{}{}\n{}", layout.fit(width), wrapped(&notes, width, 0), wrapped(&text, width, 2))
 }
 
 /// What is to be said of a row beside its cells.

@@ -1,30 +1,30 @@
 //! Hardware and simulator side by side, on the terminal.
 
-use super::table::new;
+use super::table::{Column, Layout};
+use super::width::{width, wrapped};
 use crate::profile::{Pair, Profile, Profiled, Site};
 
 /// The profile as a table: what the hardware counted of each kernel, and below it every count that differs.
 pub fn profile_table(profile: &Profile) -> String {
-    let header = [
-        "kernel",
-        "case",
-        "requests",
-        "sectors",
-        "ideal",
-        "lines",
-        "shared\nrequests",
-        "wavefronts",
-        "ideal",
-        "differ",
-    ];
-    let mut table = new(&header);
+    let mut layout = Layout::new([
+        Column::key("kernel"),
+        Column::key("case"),
+        Column::number("requests"),
+        Column::number("sectors"),
+        Column::number("ideal\nsectors").spare(1),
+        Column::number("lines"),
+        Column::number("shared\nrequests").apart(),
+        Column::number("wavefronts").apart(),
+        Column::number("ideal\nwavefronts").apart(),
+        Column::text("differ"),
+    ]);
     for record in &profile.results {
         let requests = |space| {
             let of = record.requests.iter().filter(|requests| requests.space == space);
             sum(of.map(|requests| requests.pair))
         };
         let counter = |name: &str| sum(record.sites.iter().filter_map(|site: &Site| site.counters.get(name).copied()));
-        table.add_row([
+        layout.row([
             record.kernel.clone(),
             record.case.clone(),
             requests("global"),
@@ -40,8 +40,7 @@ pub fn profile_table(profile: &Profile) -> String {
             },
         ]);
     }
-    let mut text =
-        table.trim_fmt() + "\nCounted by the hardware; where the simulator counts otherwise, its count in brackets.\n";
+    let mut text = "Counted by the hardware; where the simulator counts otherwise, its count in brackets.\n".to_owned();
     for record in &profile.results {
         let differences: Vec<_> = record.error.iter().cloned().chain(record.differences()).collect();
         if !differences.is_empty() {
@@ -54,7 +53,9 @@ pub fn profile_table(profile: &Profile) -> String {
     }
     let compared: usize = profile.results.iter().map(Profiled::compared).sum();
     let differ: usize = profile.results.iter().map(|record| record.differences().len()).sum();
-    text + &format!("\n{compared} counts of {} launches compared; {differ} differ.\n", profile.results.len())
+    text += &format!("\n{compared} counts of {} launches compared; {differ} differ.\n", profile.results.len());
+    let width = width();
+    layout.fit(width) + &wrapped(&text, width, 2)
 }
 
 /// The hardware's sum, and the simulator's where it is another.

@@ -1,347 +1,320 @@
-//! The table on the terminal.
+//! Tables that fit where they are shown. A column that says nothing is left out, a long cell is wrapped, and what still finds no
+//! room is named below the table.
 
-use crate::bench::COPY;
-use crate::record::{Record, Simulated, SiteRecord, TransactionsRecord};
-use crate::sim::coalesce::SECTOR;
-use crate::timing::Timed;
+use super::width::wrapped;
 use comfy_table::{CellAlignment, ContentArrangement, Table, TableComponent, presets};
-use indicatif::DecimalBytes;
 
-/// The records as a table: counts of those that were simulated, times of those that were timed.
-pub fn table(records: &[Record]) -> String {
-    let mut text = String::new();
-    let (timed, rest): (Vec<_>, Vec<_>) = records.iter().partition(|record| record.on == "gpu");
-    let (timed, left_out) = without_most_copies(timed);
-    for part in [rest, timed] {
-        if let Some(first) = part.first() {
-            let rows = if first.on == "gpu" { gpu(&part) } else { simulated(&part) };
-            text.push_str(&rows);
-            text.push('\n');
-            if first.on != "gpu" {
-                text.push_str(SIMULATED);
+/// A column, and what becomes of it where room is short.
+#[derive(Clone, Copy)]
+pub(super) struct Column {
+    /// Its lines are parted by `\n`.
+    heading: &'static str,
+    is_text: bool,
+    is_key: bool,
+    is_once: bool,
+    is_apart: bool,
+    /// None if it is never left out; else the higher, the sooner.
+    spare: Option<u8>,
+}
+
+impl Column {
+    /// What a row is about: always there.
+    pub(super) const fn key(heading: &'static str) -> Self {
+        Self { is_key: true, ..Self::text(heading) }
+    }
+
+    /// Words, which may be wrapped.
+    pub(super) const fn text(heading: &'static str) -> Self {
+        Self { heading, is_text: true, is_key: false, is_once: false, is_apart: false, spare: None }
+    }
+
+    /// Numbers, on the right.
+    pub(super) const fn number(heading: &'static str) -> Self {
+        Self { is_text: false, ..Self::text(heading) }
+    }
+
+    /// Where room is short and every row has the same in it, that is said once.
+    pub(super) const fn once(self) -> Self {
+        Self { is_once: true, ..self }
+    }
+
+    /// Where room is short, it stands with others like it in a table of their own, below, of the rows that have any.
+    pub(super) const fn apart(self) -> Self {
+        Self { is_apart: true, ..self }
+    }
+
+    /// Where room is short it is left out; the higher the number, the sooner.
+    pub(super) const fn spare(self, order: u8) -> Self {
+        Self { spare: Some(order), ..self }
+    }
+
+    /// The heading in one line.
+    fn name(&self) -> String {
+        self.heading.replace('\n', " ")
+    }
+}
+
+/// Rows under columns.
+pub(super) struct Layout {
+    columns: Vec<Column>,
+    rows: Vec<Vec<String>>,
+}
+
+/// Cells that say nothing.
+const NOTHING: [&str; 2] = ["-", ""];
+
+/// Text is wrapped to so many columns before any column is left out.
+const COMFORTABLE: usize = 24;
+
+impl Layout {
+    pub(super) fn new(columns: impl Into<Vec<Column>>) -> Self {
+        Self { columns: columns.into(), rows: Vec::new() }
+    }
+
+    /// Adds a row, with a cell for each column.
+    pub(super) fn row(&mut self, cells: impl IntoIterator<Item = String>) {
+        let cells: Vec<_> = cells.into_iter().collect();
+        debug_assert_eq!(cells.len(), self.columns.len());
+        self.rows.push(cells);
+    }
+
+    /// The table, and below it what is left out, in lines of so many columns at most: wider only where a name in it is.
+    pub(super) fn fit(&self, width: usize) -> String {
+        let fits = |shown: &[usize], limit| self.width(shown, limit) <= width;
+        let mut shown: Vec<usize> =
+            (0..self.columns.len()).filter(|&i| self.columns[i].is_key || self.says_something(i)).collect();
+        let (mut said, mut apart, mut hidden) = (Vec::new(), Vec::new(), Vec::new());
+        if !fits(&shown, usize::MAX) {
+            said = shown.extract_if(.., |i| self.columns[*i].is_once && self.is_the_same(*i)).collect();
+        }
+        if !fits(&shown, usize::MAX) {
+            apart = shown.extract_if(.., |i| self.columns[*i].is_apart).collect();
+        }
+        let mut limit = if fits(&shown, usize::MAX) { usize::MAX } else { COMFORTABLE };
+        while !fits(&shown, limit)
+            && let Some(spare) = shown.iter().copied().max_by_key(|&i| self.columns[i].spare)
+            && self.columns[spare].spare.is_some()
+        {
+            shown.retain(|&i| i != spare);
+            hidden.push(spare);
+        }
+        // What is still too much goes on in further tables.
+        while !fits(&shown, 1)
+            && let Some(last) = shown.pop_if(|i| !self.columns[*i].is_key)
+        {
+            apart.insert(0, last);
+        }
+        while limit > 1 && !fits(&shown, limit) {
+            limit = limit.min(COMFORTABLE) - 1;
+        }
+        let mut text = self.draw(&shown, limit);
+        self.apart(apart, width).iter().for_each(|table| text += &format!("\n{}", table.fit(width)));
+        if !said.is_empty() {
+            let said = said.iter().map(|&i| format!("{} {}", self.columns[i].name(), self.rows[0][i]));
+            text += &wrapped(&format!("In every row: {}.\n", said.collect::<Vec<_>>().join(", ")), width, 0);
+        }
+        if !hidden.is_empty() {
+            hidden.sort_unstable();
+            let names = hidden.iter().map(|&i| self.columns[i].name()).collect::<Vec<_>>().join(", ");
+            text += &wrapped(&format!("No room for {names}: a wider terminal shows more, --json all.\n"), width, 0);
+        }
+        text
+    }
+
+    /// Tables of these columns, as many in each as fit, and of the rows that have something in them.
+    fn apart(&self, mut columns: Vec<usize>, width: usize) -> Vec<Self> {
+        let keys: Vec<_> = (0..self.columns.len()).filter(|&i| self.columns[i].is_key).collect();
+        let part = |columns: &[usize]| {
+            let has_any = |row: &&Vec<String>| columns.iter().any(|&i| !NOTHING.contains(&row[i].as_str()));
+            let all: Vec<_> = keys.iter().chain(columns).copied().collect();
+            let pick = |row: &Vec<String>| all.iter().map(|&i| row[i].clone()).collect();
+            Self {
+                columns: all.iter().map(|&i| Column { is_apart: false, ..self.columns[i] }).collect(),
+                rows: self.rows.iter().filter(has_any).map(pick).collect(),
+            }
+        };
+        let mut parts = Vec::new();
+        while !columns.is_empty() {
+            let is_too_wide = |&count: &usize| {
+                let part = part(&columns[..count]);
+                part.width(&(0..part.columns.len()).collect::<Vec<_>>(), COMFORTABLE) > width
+            };
+            let count = (1..=columns.len()).rev().find(|count| !is_too_wide(count)).unwrap_or(1);
+            parts.push(part(&columns.drain(..count).collect::<Vec<_>>()));
+        }
+        parts
+    }
+
+    fn cells(&self, column: usize) -> impl Iterator<Item = &str> {
+        self.rows.iter().map(move |row| row[column].as_str())
+    }
+
+    fn says_something(&self, column: usize) -> bool {
+        self.cells(column).any(|cell| !NOTHING.contains(&cell))
+    }
+
+    fn is_the_same(&self, column: usize) -> bool {
+        let mut cells = self.cells(column);
+        let first = cells.next();
+        cells.all(|cell| Some(cell) == first)
+    }
+
+    /// The width of a column, where headings are broken at spaces if there is a limit, and its words if they are longer.
+    fn column_width(&self, column: usize, limit: usize) -> usize {
+        let Column { heading, is_text, .. } = self.columns[column];
+        let widest = |lines: &mut dyn Iterator<Item = &str>| lines.map(|line| line.chars().count()).max().unwrap_or(0);
+        let head = match limit {
+            usize::MAX => widest(&mut heading.split('\n')),
+            _ => widest(&mut heading.split_whitespace()),
+        };
+        // The first column is of names, which are left whole.
+        let is_wrapped = is_text && column > 0 && limit < usize::MAX;
+        let body = self.cells(column).map(|cell| match is_wrapped {
+            true => widest(&mut wrapped(cell, limit, 0).split('\n')),
+            false => widest(&mut cell.split('\n')),
+        });
+        body.max().unwrap_or(0).max(head)
+    }
+
+    /// The width of a table of these columns, of which text is wrapped to a limit.
+    fn width(&self, columns: &[usize], limit: usize) -> usize {
+        columns.iter().map(|&i| self.column_width(i, limit) + 2).sum::<usize>() - 1
+    }
+
+    /// The table of these columns, of which text is wrapped to a limit.
+    fn draw(&self, columns: &[usize], limit: usize) -> String {
+        let is_wrapped = limit < usize::MAX;
+        let mut table = Table::new();
+        table.load_preset(presets::NOTHING).set_content_arrangement(ContentArrangement::Disabled);
+        table.set_style(TableComponent::HeaderLines, '─').set_style(TableComponent::MiddleHeaderIntersections, '─');
+        table.set_header(columns.iter().map(|&i| match is_wrapped {
+            true => self.broken(i, limit),
+            false => self.columns[i].heading.to_owned(),
+        }));
+        for row in &self.rows {
+            table.add_row(columns.iter().map(|&i| match self.columns[i].is_text && i > 0 && is_wrapped {
+                true => wrapped(&row[i], limit, 0),
+                false => row[i].clone(),
+            }));
+        }
+        for (place, &i) in columns.iter().enumerate() {
+            let column = table.column_mut(place).expect("it has a heading");
+            column.set_padding((1, 0));
+            if !self.columns[i].is_text {
+                column.set_cell_alignment(CellAlignment::Right);
             }
         }
+        table.trim_fmt() + "\n"
     }
-    if left_out > 0 {
-        text.push_str(&format!(
-            "{COPY}: the largest and the fastest; {left_out} of other sizes stand in the JSON alone.\n"
-        ));
-    }
-    text.push_str(&notes(records));
-    let failed = records.iter().filter_map(|record| Some((record, record.error.as_ref()?)));
-    for (record, error) in failed {
-        let message = error.message.replace('\n', "\n  ");
-        text.push_str(&format!(
-            "\n{} on {} ({}): {}\n  {message}\n",
-            record.kernel, record.case, record.on, error.kind
-        ));
-    }
-    text
-}
 
-/// The rows without the device's copies of all sizes but the largest and the fastest, and how many those are.
-fn without_most_copies(rows: Vec<&Record>) -> (Vec<&Record>, usize) {
-    let copies = rows.iter().enumerate().filter(|(_, row)| row.kernel == COPY);
-    let gbps = |row: &Record| row.timed.as_ref().map_or(0.0, |timed| timed.gbps);
-    let largest = copies.clone().max_by_key(|(_, row)| row.bytes).map(|(i, _)| i);
-    let fastest = copies.max_by(|(_, a), (_, b)| gbps(a).total_cmp(&gbps(b))).map(|(i, _)| i);
-    let all = rows.len();
-    let shown = |(i, row): (usize, &Record)| row.kernel != COPY || [largest, fastest].contains(&Some(i));
-    let rows: Vec<_> = rows.into_iter().enumerate().filter(|(i, row)| shown((*i, row))).map(|(_, row)| row).collect();
-    let left_out = all - rows.len();
-    (rows, left_out)
-}
-
-/// What the numbers of simulated rows are.
-const SIMULATED: &str = "\
-Sectors (32 bytes) and wavefronts of an operation: a request, on average; in brackets the ideal. Global requests, sectors
-and bytes moved: of all operations, in all. Used: bytes that lanes want, as a share of those moved.
-";
-
-/// What the compiler may make of simulated accesses: a line for each.
-fn notes(records: &[Record]) -> String {
-    let mut text = String::new();
-    for record in records {
-        let sites = record.simulated.as_ref().map_or(&[][..], |simulated| &simulated.sites);
-        for (site, note) in sites.iter().flat_map(|site| site.notes.iter().map(move |note| (site, note))) {
-            let SiteRecord { file, line, column, space, op, .. } = site;
-            text +=
-                &format!("\n{} on {}, {file}:{line}:{column}, {space} {op}:\n  {note}.\n", record.kernel, record.case);
-        }
-    }
-    text
-}
-
-/// A table with `header`, whose first two columns, and the last, are text.
-pub(super) fn new(header: &[&str]) -> Table {
-    let mut table = Table::new();
-    table.load_preset(presets::NOTHING).set_content_arrangement(ContentArrangement::Disabled);
-    table.set_style(TableComponent::HeaderLines, '─').set_style(TableComponent::MiddleHeaderIntersections, '─');
-    table.set_header(header);
-    for column in 2..header.len() - 1 {
-        if let Some(column) = table.column_mut(column) {
-            column.set_cell_alignment(CellAlignment::Right);
-        }
-    }
-    table
-}
-
-fn gpu(records: &[&Record]) -> String {
-    let clocked = records.iter().any(|record| record.timed.as_ref().is_some_and(|timed| timed.cycles.is_some()));
-    let mut header = vec!["kernel", "case", "median\nms", "min\nms", "spread", "GB/s\nread+written"];
-    header.extend(["of\ncopy", "of\npeak", "occupancy"]);
-    header.extend(clocked.then_some("cycles\na request"));
-    header.push("verified");
-    let mut table = new(&header);
-    for record in records {
-        let time = |show: fn(&Timed) -> String| record.timed.as_ref().map_or_else(|| "-".to_owned(), show);
-        let share =
-            |share: Option<f64>| share.map_or_else(|| "-".to_owned(), |share| format!("{:.1} %", 100.0 * share));
-        let timed = record.timed.as_ref();
-        let cycles = |timed: &Timed| timed.cycles.map_or_else(|| "-".to_owned(), |cycles| format!("{cycles:.2}"));
-        let mut row = vec![
-            record.kernel.clone(),
-            record.case.clone(),
-            time(|timed| format!("{:.4}", timed.median_ms)),
-            time(|timed| format!("{:.4}", timed.min_ms)),
-            time(|timed| format!("{:.1} %", 100.0 * timed.spread)),
-            time(|timed| format!("{:.0}", timed.gbps)),
-            share(timed.and_then(|timed| timed.share_of_copy)),
-            share(timed.and_then(|timed| timed.share_of_peak)),
-            record.occupancy.map_or_else(|| "-".to_owned(), |occupancy| format!("{:.0} %", 100.0 * occupancy.share)),
-        ];
-        row.extend(clocked.then(|| time(cycles)));
-        row.push(verdict(record));
-        table.add_row(row);
-    }
-    table.trim_fmt()
-}
-
-fn simulated(records: &[&Record]) -> String {
-    let sites = records.iter().filter_map(|record| record.simulated.as_ref()).flat_map(|simulated| &simulated.sites);
-    let atomics = |space| sites.clone().any(|site| site.space == space && site.op == "atomic");
-    let (global_atomics, shared_atomics) = (atomics("global"), atomics("shared"));
-    let mut header = vec!["kernel", "case", "load\nsectors", "store\nsectors"];
-    header.extend(global_atomics.then_some("atomic\nsectors"));
-    header.extend(["global\nrequests", "global\nsectors", "bytes\nmoved", "bytes\nused"]);
-    header.extend(["shared load\nwavefronts", "shared store\nwavefronts"]);
-    header.extend(shared_atomics.then_some("shared atomic\nwavefronts"));
-    let constant = sites.clone().any(|site| site.space == "constant");
-    header.extend(constant.then_some("constant load\npasses"));
-    let transactions = sites.clone().any(|site| site.transactions.is_some());
-    let columns = ["load\ntransactions", "store\ntransactions", "bytes\na request"];
-    header.extend(transactions.then_some(columns).into_iter().flatten());
-    header.push("verified");
-    let mut table = new(&header);
-    for record in records {
-        let sites = record.simulated.as_ref().map_or(&[][..], |simulated| &simulated.sites);
-        let of = |space, op: &'static str| {
-            sites.iter().filter(move |site| site.space == space && (op.is_empty() || site.op == op))
-        };
-        let sectors = |op| per_request(of("global", op), |site| (site.sectors, site.sectors_ideal));
-        let wavefronts = |space, op| per_request(of(space, op), |site| (site.wavefronts, site.wavefronts_ideal));
-        let mut row = vec![record.kernel.clone(), record.case.clone(), sectors("load"), sectors("store")];
-        row.extend(global_atomics.then(|| sectors("atomic")));
-        row.extend(totals(of("global", "")));
-        row.extend(["load", "store"].map(|op| wavefronts("shared", op)));
-        row.extend(shared_atomics.then(|| wavefronts("shared", "atomic")));
-        row.extend(constant.then(|| wavefronts("constant", "load")));
-        if transactions {
-            let mean = |op, part: fn(&TransactionsRecord) -> u64| {
-                let requests = of("global", op).map(|site| site.requests).sum::<u64>();
-                let sum = of("global", op).filter_map(|site| site.transactions.as_ref()).map(part).sum::<u64>();
-                if requests == 0 { "-".to_owned() } else { format!("{:.2}", sum as f64 / requests as f64) }
-            };
-            row.extend(["load", "store"].map(|op| mean(op, |transactions| transactions.count)));
-            row.push(mean("", |transactions| transactions.bytes));
-        }
-        row.push(verdict(record));
-        table.add_row(row);
-    }
-    table.trim_fmt()
-}
-
-/// What a request costs on average, and what it would cost at best.
-fn per_request<'a>(
-    sites: impl Iterator<Item = &'a SiteRecord>,
-    cost: impl Fn(&SiteRecord) -> (Option<u64>, Option<u64>),
-) -> String {
-    let (mut requests, mut actual, mut ideal) = (0, 0, 0);
-    for site in sites {
-        let (site_actual, site_ideal) = cost(site);
-        requests += site.requests;
-        actual += site_actual.unwrap_or_default();
-        ideal += site_ideal.unwrap_or_default();
-    }
-    if requests == 0 {
-        return "-".to_owned();
-    }
-    format!("{:.2} ({:.2})", actual as f64 / requests as f64, ideal as f64 / requests as f64)
-}
-
-/// Requests, sectors, the bytes that these move, and the share of them that is used.
-fn totals<'a>(sites: impl Iterator<Item = &'a SiteRecord>) -> [String; 4] {
-    let (mut requests, mut sectors, mut used) = (0, 0, 0);
-    for site in sites {
-        requests += site.requests;
-        sectors += site.sectors.unwrap_or_default();
-        used += site.used.unwrap_or_default();
-    }
-    if requests == 0 {
-        return std::array::from_fn(|_| "-".to_owned());
-    }
-    let moved = SECTOR * sectors;
-    [requests.to_string(), sectors.to_string(), DecimalBytes(moved).to_string(), percent(used, moved)]
-}
-
-/// A share in percent, short of 100 unless it is all.
-pub(crate) fn percent(part: u64, whole: u64) -> String {
-    let percent = 100.0 * part as f64 / whole as f64;
-    if part < whole && percent > 99.9 { "over 99.9 %".to_owned() } else { format!("{percent:.1} %") }
-}
-
-fn verdict(record: &Record) -> String {
-    let verdict = match (&record.error, record.verified, &record.simulated) {
-        (Some(error), ..) => return format!("no: {}", error.kind),
-        (None, true, _) => "yes".to_owned(),
-        (None, false, Some(Simulated { blocks, .. })) if blocks.simulated < blocks.total => {
-            format!("sampled: {} of {} blocks", blocks.simulated, blocks.total)
-        }
-        (None, false, Some(_)) => "no output".to_owned(),
-        (None, false, None) => "-".to_owned(),
-    };
-    match &record.simulated {
-        Some(Simulated { counts_stated: false, .. }) => format!("{verdict}, counts not stated"),
-        _ => verdict,
+    /// The heading of a column, broken at spaces where its cells are narrower than its lines.
+    fn broken(&self, column: usize, limit: usize) -> String {
+        let lines = self.columns[column].heading.split('\n');
+        let width = self.column_width(column, limit);
+        lines.map(|line| wrapped(line, width, 0)).collect::<Vec<_>>().join("\n")
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::{BlocksRecord, ErrorRecord, Occupancy};
-    use crate::sim::Note;
 
-    fn record(kernel: &str) -> Record {
-        Record {
-            kernel: kernel.into(),
-            family: "copy".into(),
-            case: "4096".into(),
-            params: Default::default(),
-            on: "simulator".into(),
-            launch: None,
-            occupancy: None,
-            verified: true,
-            bytes: 32_768,
-            error: None,
-            simulated: None,
-            timed: None,
-        }
-    }
-
-    fn site(op: &str, sectors: u64) -> SiteRecord {
-        SiteRecord {
-            file: "copy.rs".into(),
-            line: 1,
-            column: 1,
-            space: "global".into(),
-            op: op.into(),
-            width: 4,
-            requests: 128,
-            lanes: 4096,
-            sectors: Some(sectors),
-            sectors_ideal: Some(512),
-            used: Some(16_384),
-            lines: Some(128),
-            wavefronts: None,
-            wavefronts_ideal: None,
-            transactions: None,
-            notes: Vec::new(),
-        }
+    fn layout() -> Layout {
+        let mut layout = Layout::new([
+            Column::key("kernel"),
+            Column::key("case"),
+            Column::number("median\nms"),
+            Column::number("min\nms").spare(2),
+            Column::number("sectors read").spare(1),
+            Column::number("never"),
+            Column::number("shared load\nwavefronts").apart(),
+            Column::number("shared store\nwavefronts").apart(),
+            Column::text("verified").once(),
+        ]);
+        let cells = |cells: [&str; 9]| cells.map(str::to_owned);
+        let tiled = ["transpose_tiles_vec4_swizzled", "4096x4096", "0.5214", "0.5203", "1024", "-", "1.00 (1.00)"];
+        layout.row(cells([tiled[0], tiled[1], tiled[2], tiled[3], tiled[4], "-", tiled[6], "32.00 (1.00)", "yes"]));
+        layout.row(cells(["gather_indexed", "1048576, block-local", "1.0000", "0.9", "77", "-", "-", "-", "yes"]));
+        layout
     }
 
     #[test]
-    fn of_the_devices_copies_the_largest_and_the_fastest_are_shown() {
-        let copy = |bytes: u64, ms: f64| {
-            let mut copy = record(COPY);
-            (copy.on, copy.case, copy.bytes) = ("gpu".into(), format!("{bytes} bytes"), bytes);
-            copy.timed = Some(crate::timing::timed(vec![ms], crate::timing::L2::Cold, bytes, None, None));
-            copy
-        };
-        let mut timed = copy(7, 1.0);
-        timed.kernel = "copy_vec4".into();
-        let rows = [copy(1000, 1.0), copy(2000, 0.2), copy(4000, 0.5), copy(8000, 1.5), timed];
-        let shown = |rows: &[Record]| {
-            let text = table(rows);
-            let shown = |row: &&Record| text.contains(&row.case);
-            (rows.iter().filter(shown).map(|row| row.bytes).collect::<Vec<_>>(), text)
-        };
-        let (bytes, text) = shown(&rows);
-        assert_eq!(bytes, [2000, 8000, 7], "{text}");
-        assert!(
-            text.ends_with("cuMemcpyDtoD: the largest and the fastest; 2 of other sizes stand in the JSON alone.\n"),
-            "{text}"
-        );
-        let (bytes, text) = shown(&rows[2..]);
-        assert_eq!(bytes, [4000, 8000, 7]);
-        assert!(!text.contains("JSON"), "nothing is left out: {text}");
+    fn where_there_is_room_all_that_says_something_stands_in_one_table() {
+        insta::assert_snapshot!(layout().fit(200), @r"
+             kernel                         case                  median     min  sectors read  shared load  shared store  verified
+                                                                      ms      ms                 wavefronts    wavefronts
+            ───────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
+             transpose_tiles_vec4_swizzled  4096x4096             0.5214  0.5203          1024  1.00 (1.00)  32.00 (1.00)  yes
+             gather_indexed                 1048576, block-local  1.0000     0.9            77            -             -  yes
+            ");
     }
 
     #[test]
-    fn both_machines_have_their_columns_and_errors_stand_below() {
-        let blocks = BlocksRecord { total: 16, simulated: 16, which: "all".into() };
-        let added = SiteRecord {
-            notes: vec![Note::ReducedAtomic],
-            used: Some(512),
-            sectors_ideal: Some(128),
-            ..site("atomic", 128)
-        };
-        let mut counted = record("copy_coalesced");
-        counted.simulated =
-            Some(Simulated { blocks, counts_stated: true, sites: vec![site("load", 1024), site("store", 512), added] });
-        let mut timed = record("copy_vec4");
-        timed.on = "gpu".into();
-        let samples =
-            crate::timing::timed(vec![0.5, 0.25, 0.5], crate::timing::L2::Cold, 1_000_000_000, Some(4000.0), None);
-        timed.timed = Some(Timed { cycles: Some(1.25), ..samples });
-        timed.occupancy = Some(Occupancy { blocks_per_sm: 4, share: 0.5 });
-        let mut failed = record("copy_vec2");
-        failed.verified = false;
-        failed.error = Some(ErrorRecord { kind: "verification".into(), message: "1 of 2\nelements".into() });
-        insta::assert_snapshot!(table(&[counted, timed, failed]), @r"
-         kernel           case          load         store        atomic     global    global      bytes    bytes   shared load   shared store   verified
-                                     sectors       sectors       sectors   requests   sectors      moved     used    wavefronts     wavefronts
-        ──────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
-         copy_coalesced   4096   8.00 (4.00)   4.00 (4.00)   1.00 (1.00)        384      1664   53.25 kB   62.5 %             -              -   yes
-         copy_vec2        4096             -             -             -          -         -          -        -             -              -   no: verification
-        Sectors (32 bytes) and wavefronts of an operation: a request, on average; in brackets the ideal. Global requests, sectors
-        and bytes moved: of all operations, in all. Used: bytes that lanes want, as a share of those moved.
-         kernel      case   median      min   spread           GB/s       of     of   occupancy      cycles   verified
-                                ms       ms            read+written     copy   peak               a request
-        ───────────────────────────────────────────────────────────────────────────────────────────────────────────────
-         copy_vec4   4096   0.5000   0.2500   25.0 %           2000   50.0 %      -        50 %        1.25   yes
+    fn at_100_columns_what_is_the_same_is_said_once() {
+        insta::assert_snapshot!(layout().fit(100), @r"
+         kernel                         case                  median     min  sectors read
+                                                                  ms      ms
+        ──────────────────────────────────────────────────────────────────────────────────
+         transpose_tiles_vec4_swizzled  4096x4096             0.5214  0.5203          1024
+         gather_indexed                 1048576, block-local  1.0000     0.9            77
 
-        copy_coalesced on 4096, copy.rs:1:1, global atomic:
-          all lanes of a request add integers to one address: where the compiler knows it, one lane adds their sum.
-
-        copy_vec2 on 4096 (simulator): verification
-          1 of 2
-          elements
+         kernel                         case       shared load  shared store
+                                                    wavefronts    wavefronts
+        ────────────────────────────────────────────────────────────────────
+         transpose_tiles_vec4_swizzled  4096x4096  1.00 (1.00)  32.00 (1.00)
+        In every row: verified yes.
         ");
     }
 
     #[test]
-    fn what_was_not_compared_is_not_called_verified() {
-        let simulated = |total, counts_stated| {
-            let blocks = BlocksRecord { total, simulated: 16, which: String::new() };
-            Some(Simulated { blocks, counts_stated, sites: Vec::new() })
-        };
-        let shown = |verified, simulated| verdict(&Record { verified, simulated, ..record("copy_coalesced") });
-        assert_eq!(shown(true, simulated(16, true)), "yes");
-        assert_eq!(shown(true, simulated(16, false)), "yes, counts not stated");
-        assert_eq!(shown(false, simulated(16, true)), "no output");
-        assert_eq!(shown(false, simulated(20, true)), "sampled: 16 of 20 blocks");
-        assert_eq!(shown(false, simulated(20, false)), "sampled: 16 of 20 blocks, counts not stated");
-        assert_eq!(shown(false, None), "-");
+    fn at_80_columns_some_columns_have_a_table_of_their_own() {
+        insta::assert_snapshot!(layout().fit(80), @r"
+         kernel                         case                  median     min  sectors
+                                                                  ms      ms     read
+        ─────────────────────────────────────────────────────────────────────────────
+         transpose_tiles_vec4_swizzled  4096x4096             0.5214  0.5203     1024
+         gather_indexed                 1048576, block-local  1.0000     0.9       77
+
+         kernel                         case       shared load  shared store
+                                                    wavefronts    wavefronts
+        ────────────────────────────────────────────────────────────────────
+         transpose_tiles_vec4_swizzled  4096x4096  1.00 (1.00)  32.00 (1.00)
+        In every row: verified yes.
+        ");
+    }
+
+    #[test]
+    fn at_60_columns_cells_are_wrapped_and_what_is_left_out_is_named() {
+        insta::assert_snapshot!(layout().fit(60), @r"
+         kernel                         case                  median
+                                                                  ms
+        ────────────────────────────────────────────────────────────
+         transpose_tiles_vec4_swizzled  4096x4096             0.5214
+         gather_indexed                 1048576, block-local  1.0000
+
+         kernel                         case       shared load
+                                                    wavefronts
+        ──────────────────────────────────────────────────────
+         transpose_tiles_vec4_swizzled  4096x4096  1.00 (1.00)
+
+         kernel                         case       shared store
+                                                     wavefronts
+        ───────────────────────────────────────────────────────
+         transpose_tiles_vec4_swizzled  4096x4096  32.00 (1.00)
+        In every row: verified yes.
+        No room for min ms, sectors read: a wider terminal shows
+        more, --json all.
+        ");
+    }
+
+    #[test]
+    fn lines_are_no_longer_than_was_asked_for_and_names_stand_whole() {
+        for width in 60..220 {
+            let text = layout().fit(width);
+            let widest = text.lines().map(|line| line.chars().count()).max();
+            assert!(widest <= Some(width), "{width}:\n{text}");
+            assert!(text.contains("transpose_tiles_vec4_swizzled") && text.contains("gather_indexed"), "{text}");
+            assert!(!text.contains("never"), "{text}");
+        }
     }
 }

@@ -1,0 +1,104 @@
+//! `explain`: a kernel's source with the counts of each access, and why the worst costs what it costs.
+
+use super::Usage;
+use super::options::{axes, json_option, list, of_simulator};
+use super::output::{Progress, json};
+use super::selection::{simulator_options, values};
+use crate::bench;
+use crate::cases::{self, Run, Selection, Sizes};
+use crate::explain::{self, Explanation};
+use crate::record::{Machine, SCHEMA};
+use crate::report::{self, Target};
+use crate::sim;
+use anyhow::Result;
+use clap::{Arg, ArgMatches, Command};
+
+/// The command with its options.
+pub(super) fn command() -> Command {
+    let command = Command::new("explain")
+        .about("Show a kernel's source with what each access asks of the memory system, and why")
+        .long_about(
+            "Simulates a kernel on one case, the first of the defaults if none is given, and shows its source with the \
+             counts of each access, the worst one, and a sentence on why, made from the addresses. The worst has the most \
+             bytes in excess: those of 32-byte sectors beyond the fewest that could hold a request's bytes, and 128 for \
+             each wavefront beyond the ideal.",
+        )
+        .arg(Arg::new("name").value_name("KERNEL").required(true).help("The kernel's name"))
+        .arg(Arg::new("html").long("html").value_name("FILE").help(
+            "Write a page to look at requests lane by lane, with the kernels before and after; - is standard output",
+        ))
+        .arg(json_option())
+        .args(of_simulator());
+    axes(command)
+}
+
+/// Explains a kernel; false if it is wrong.
+pub(super) fn run(matches: &ArgMatches) -> Result<bool> {
+    let (run, html, json) = what_to_explain(matches)?;
+    let mut runs = vec![run];
+    let mut shown = 0;
+    if html.is_some() || json.is_some() {
+        let run = &runs[0];
+        let (before, after) = (run.neighbour(-1), run.neighbour(1));
+        shown = usize::from(before.is_some());
+        runs = before.into_iter().chain([run.clone()]).chain(after).collect();
+    }
+    let options = sim::Options { sampling: Some(explain::SAMPLING), ..simulator_options(matches) };
+    let progress = Progress::new(runs.len() as u64);
+    let mut records = Vec::new();
+    let mut explanations = Vec::new();
+    for run in &runs {
+        progress.at(run, 0, 0);
+        let options = bench::sampled(run, &options);
+        let (record, outcome) = bench::simulate(run, &options, &|done, of| progress.at(run, done, of));
+        explanations.extend(outcome.map(|outcome| Explanation::new(run, &outcome)));
+        records.push(record);
+        progress.next();
+    }
+    progress.finish();
+    // What is wrong is no use explaining.
+    if records.iter().any(|record| record.error.is_some()) {
+        report::say(&report::table(&records));
+        return Ok(false);
+    }
+    let json_written = json.as_ref().map(|target| {
+        let object =
+            serde_json::json!({ "schema": SCHEMA, "command": "explain", "shown": shown, "kernels": explanations });
+        target.write(&(serde_json::to_string_pretty(&object)? + "\n"))
+    });
+    let html_written = html.as_ref().map(|target| target.write(&explain::page(&explanations, shown)?));
+    let is_taken = [&json, &html].into_iter().flatten().any(Target::is_standard_output);
+    let text_written = (!is_taken).then(|| report::print(&in_width(&explain::text(&explanations[shown]))));
+    [json_written, html_written, text_written].into_iter().flatten().collect::<Result<()>>()?;
+    Ok(true)
+}
+
+/// The text with its sentences wrapped; lines of the source stay whole.
+fn in_width(text: &str) -> String {
+    let width = report::width();
+    let lines = text.split('\n').map(|line| match line.contains('│') {
+        true => line.to_owned(),
+        false => report::wrapped(line, width, 0),
+    });
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+/// The kernel on the case asked for, or on the first of the defaults, and where the page and the JSON go.
+fn what_to_explain(matches: &ArgMatches) -> Result<(Run, Option<Target>, Option<Target>), Usage> {
+    let name = matches.get_one::<String>("name").expect("is required");
+    let kernels = Some(cases::kernel(name).map_err(anyhow::Error::from)?);
+    let values = values(matches);
+    if let Some((axis, values)) = values.iter().find(|(_, values)| values.len() > 1) {
+        return Err(
+            anyhow::anyhow!("--{axis} {}: one case at a time is explained, so give one value", list(values)).into()
+        );
+    }
+    let runs = Selection { kernels, values }.runs(Sizes::Small, Machine::simulator().sm_count);
+    let run = runs.map_err(anyhow::Error::from)?.swap_remove(0);
+    let html = matches.get_one::<String>("html").map(|file| Target::open("--html", file)).transpose()?;
+    let json = json(matches)?;
+    if let (Some(Target::StandardOutput), Some(Target::StandardOutput)) = (&html, &json) {
+        return Err(anyhow::anyhow!("--html - --json -: standard output takes one of them, so name a file").into());
+    }
+    Ok((run, html, json))
+}

@@ -1,0 +1,112 @@
+//! The commands, one a file, and what they share: options, what was asked for, where the results go.
+
+mod bench;
+mod claims;
+mod compare;
+mod doctor;
+mod explain;
+mod gpu;
+mod list;
+mod options;
+mod output;
+mod predict;
+mod profile;
+mod ptx;
+mod selection;
+mod simulate;
+mod verify;
+
+pub use doctor::run_doctor;
+
+use crate::report;
+use anyhow::Result;
+use clap::{ArgMatches, Command};
+use std::process::ExitCode;
+
+/// Something asked for that makes no sense: exit status 2, and nothing was run.
+#[derive(Debug, thiserror::Error)]
+#[error(transparent)]
+pub struct Usage(#[from] pub anyhow::Error);
+
+/// What `--help` says of a command, and what it does; false if a case failed.
+type Entry = (fn() -> Command, fn(&ArgMatches) -> Result<bool>);
+
+/// Every command, in the order of `--help`.
+const COMMANDS: [Entry; 11] = [
+    (bench::command, bench::run),
+    (simulate::command, simulate::run),
+    (verify::command, verify::run),
+    (profile::command, profile::run),
+    (predict::command, predict::run),
+    (explain::command, explain::run),
+    (list::command, list::run),
+    (claims::command, claims::run),
+    (compare::command, compare::run),
+    (doctor::command, doctor::run),
+    (ptx::command, ptx::run),
+];
+
+/// The program `busload` with all its commands.
+pub fn command() -> Command {
+    Command::new("busload")
+        .version(env!("CARGO_PKG_VERSION"))
+        .about("Shows, verifies and measures how memory-access patterns decide a GPU kernel's speed")
+        .after_help(
+            "Exit status: 0; 1 if a case failed, or a comparison came out worse; 2 if what was asked for makes no sense, \
+             and nothing ran.",
+        )
+        .subcommand_required(true)
+        .arg_required_else_help(true)
+        .subcommands(COMMANDS.map(|(command, _)| command()))
+}
+
+/// Parses the arguments of this process, runs the command, and says how it went.
+pub fn main() -> ExitCode {
+    // What may grow no further (`ulimit -f`) fails like what finds no room, and does not end the process.
+    #[cfg(target_os = "linux")]
+    // SAFETY: nothing handles the signal.
+    unsafe {
+        libc::signal(libc::SIGXFSZ, libc::SIG_IGN)
+    };
+    match parsed(command(), std::env::args_os()) {
+        Ok(matches) => exit_code(run(&matches)),
+        Err(code) => code,
+    }
+}
+
+/// The arguments of a command; or the exit status, once what is wrong with them, or the help, has been printed.
+///
+/// # Errors
+/// If there is nothing to run.
+pub fn parsed(
+    command: Command,
+    arguments: impl IntoIterator<Item = impl Into<std::ffi::OsString> + Clone>,
+) -> Result<ArgMatches, ExitCode> {
+    command.try_get_matches_from(arguments).map_err(|error| match error.print() {
+        Err(failed) if !error.use_stderr() && failed.kind() != std::io::ErrorKind::BrokenPipe => ExitCode::FAILURE,
+        _ => ExitCode::from(error.exit_code() as u8),
+    })
+}
+
+/// The exit status of a command: 0, 1 if a case failed or something broke, 2 if what was asked for makes no sense.
+pub fn exit_code(result: Result<bool>) -> ExitCode {
+    match result {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::from(1),
+        Err(error) => {
+            report::say(&format!("error: {error:#}"));
+            ExitCode::from(if error.is::<Usage>() { 2 } else { 1 })
+        }
+    }
+}
+
+/// Runs a command of [`command`]; false if a case failed.
+///
+/// # Errors
+/// If it cannot be run at all.
+pub fn run(matches: &ArgMatches) -> Result<bool> {
+    let (name, matches) = matches.subcommand().expect("clap requires a command");
+    let entry = COMMANDS.into_iter().find(|(command, _)| command().get_name() == name);
+    let (_, run) = entry.unwrap_or_else(|| unreachable!("clap knows no such command: {name}"));
+    run(matches)
+}

@@ -1,0 +1,153 @@
+//! Where the results of a command go: files, the table, a progress bar.
+
+use super::Usage;
+use crate::cases::Run;
+use crate::input;
+use crate::ptx::Ptx;
+use crate::record::{Machine, Record, Report, SCHEMA};
+use crate::report::{self, Target};
+use crate::results::{self, Results};
+use anyhow::{Context, Result};
+use clap::ArgMatches;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+pub(super) fn json(matches: &ArgMatches) -> Result<Option<Target>, Usage> {
+    Ok(matches.get_one::<String>("json").map(|target| Target::open("--json", target)).transpose()?)
+}
+
+/// Where a report goes as it grows: to the JSON file as results come, and to the terminal at the end.
+pub(super) struct Output {
+    json: Option<Target>,
+    pub(super) report: Report,
+    pub(super) progress: Progress,
+}
+
+impl Output {
+    pub(super) fn new(command: &str, machine: Machine, ptx: &Ptx, json: Option<Target>, cases: usize) -> Self {
+        let (command, ptx) = (command.to_owned(), ptx.into());
+        let report = Report { schema: SCHEMA, command, machine, ptx, unfinished: true, results: Vec::new() };
+        Self { json, report, progress: Progress::new(cases as u64) }
+    }
+
+    /// Whether standard output is the JSON's alone.
+    pub(super) fn quiet(&self) -> bool {
+        self.json.as_ref().is_some_and(Target::is_standard_output)
+    }
+
+    /// Says something to the person in front of the terminal.
+    pub(super) fn say(&self, text: &str) -> Result<()> {
+        let text = report::wrapped(text, report::width(), 0);
+        self.show(&format!("{text}\n"))
+    }
+
+    /// Prints it, or says it where standard output is the JSON's alone.
+    fn show(&self, text: &str) -> Result<()> {
+        if self.quiet() {
+            report::say(text);
+            return Ok(());
+        }
+        report::print(text)
+    }
+
+    pub(super) fn push(&mut self, record: Record) {
+        self.report.results.push(record);
+        self.progress.next();
+        if let Some(json) = &self.json {
+            json.update(|| Ok(self.report.json()?));
+        }
+    }
+
+    /// Finishes the JSON and prints the table; false if a case failed.
+    pub(super) fn finish(mut self) -> Result<bool> {
+        self.progress.finish();
+        self.report.unfinished = false;
+        let json = self.json.as_ref().map(|json| json.write(&self.report.json()?));
+        let results = &self.report.results;
+        let table = match self.report.command.as_str() {
+            "verify" => report::verification_table(results),
+            _ => report::table(results),
+        };
+        let table = self.show(&table);
+        // What one of them cannot take, the other has.
+        json.into_iter().chain([table]).collect::<Result<()>>()?;
+        Ok(self.report.results.iter().all(|record| record.error.is_none()))
+    }
+}
+
+/// A progress bar on a terminal, once the work has taken two seconds.
+pub(super) struct Progress {
+    bar: ProgressBar,
+    begun: Instant,
+    shown: Mutex<bool>,
+}
+
+impl Progress {
+    pub(super) fn new(cases: u64) -> Self {
+        let bar = ProgressBar::with_draw_target(Some(cases), ProgressDrawTarget::hidden());
+        let style = ProgressStyle::with_template("{bar:30} {pos}/{len} {msg}").expect("a template that parses");
+        Self { bar: bar.with_style(style), begun: Instant::now(), shown: Mutex::new(false) }
+    }
+
+    /// Shows what runs, and how far it is.
+    pub(super) fn at(&self, run: &Run, done: u64, of: u64) {
+        let mut shown = self.shown.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        if !*shown && self.begun.elapsed() > Duration::from_secs(2) {
+            *shown = true;
+            self.bar.set_draw_target(ProgressDrawTarget::stderr());
+        }
+        let part = if of > 0 { format!(" {:.0} %", 100.0 * done as f64 / of as f64) } else { String::new() };
+        self.bar.set_message(format!("{} on {}{part}", run.kernel.name, run.case));
+    }
+
+    pub(super) fn next(&self) {
+        self.bar.inc(1);
+    }
+
+    pub(super) fn finish(&self) {
+        self.bar.finish_and_clear();
+    }
+}
+
+/// Where the findings of a command go that has the options of [`exports`].
+pub(super) struct Exports {
+    pub(super) json: Option<Target>,
+    markdown: Option<Target>,
+}
+
+impl Exports {
+    pub(super) fn open(matches: &ArgMatches) -> Result<Self, Usage> {
+        let open = |name| {
+            let target = matches.get_one::<String>(name);
+            target.map(|target| Target::open(&format!("--{name}"), target)).transpose()
+        };
+        Ok(Self { json: open("json")?, markdown: open("markdown")? })
+    }
+
+    /// Writes the files asked for, and prints the table unless one of them is standard output.
+    pub(super) fn write(
+        &self,
+        json: &serde_json::Value,
+        markdown: impl FnOnce() -> String,
+        table: impl FnOnce() -> String,
+    ) -> Result<()> {
+        let json = self.json.as_ref().map(|target| target.write(&(serde_json::to_string_pretty(json)? + "\n")));
+        let markdown = self.markdown.as_ref().map(|target| target.write(&markdown()));
+        let is_taken = [&self.json, &self.markdown].into_iter().flatten().any(Target::is_standard_output);
+        let table = (!is_taken).then(|| report::print(&table()));
+        // What one of them cannot take, the others have.
+        [json, markdown, table].into_iter().flatten().collect()
+    }
+}
+
+/// What `bench --json` wrote to `file`; `option` is what it was named by.
+pub(super) fn read_results(option: &str, file: &str) -> Result<Results, Usage> {
+    let text = input::text(file, input::RESULTS).map_err(|error| anyhow::anyhow!("{option}{error}"))?;
+    Ok(results::bench(&text).with_context(|| format!("{option}{file}"))?)
+}
+
+/// Says that a file is a part of what its run would have written.
+pub(super) fn say_unfinished(file: &str) {
+    report::say(&format!("warning: {file} is unfinished: the run that wrote it was ended before its last case"));
+}

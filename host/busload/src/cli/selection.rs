@@ -1,0 +1,139 @@
+//! What was asked for: which machine, which kernels, which cases, and how to simulate them.
+
+use super::Usage;
+use crate::cases::{self, Run, SelectError, Selection, Sizes};
+use crate::input;
+use crate::ptx::Ptx;
+use crate::sim;
+use anyhow::Context;
+use clap::ArgMatches;
+use clap::parser::ValueSource;
+use gpu::suite::Value;
+use std::collections::BTreeMap;
+
+/// The machine that the user chose.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum On {
+    Auto,
+    Gpu,
+    Sim,
+}
+
+pub(super) fn chosen_machine(matches: &ArgMatches) -> On {
+    match matches.get_one::<String>("on").map(String::as_str) {
+        Some("gpu") => On::Gpu,
+        Some("sim") => On::Sim,
+        _ => On::Auto,
+    }
+}
+
+/// The options of a GPU alone, and of the simulator alone.
+pub(super) const OF_GPU: [&str; 3] = ["ptx", "hot", "samples"];
+
+pub(super) const OF_SIMULATOR: [&str; 3] = ["threads", "max-blocks", "no-sanitizer"];
+
+/// The options among `names` that were given, as in `--ptx and --hot mean nothing`; none if none was.
+pub(super) fn idle(matches: &ArgMatches, names: &[&str]) -> Option<String> {
+    let is_given = |name: &&&str| {
+        matches.try_contains_id(name).is_ok_and(|has| has)
+            && matches.value_source(name) == Some(ValueSource::CommandLine)
+    };
+    let given: Vec<_> = names.iter().filter(is_given).map(|name| format!("--{name}")).collect();
+    let verb = if given.len() == 1 { "means" } else { "mean" };
+    (!given.is_empty()).then(|| format!("{} {verb} nothing", given.join(" and ")))
+}
+
+/// Refuses options that mean nothing on the machine that was asked for by name.
+pub(super) fn refuse_idle(matches: &ArgMatches) -> Result<(), Usage> {
+    let (on, names) = match chosen_machine(matches) {
+        On::Auto => return Ok(()),
+        On::Gpu => ("--on gpu: nothing is simulated", OF_SIMULATOR),
+        On::Sim => ("--on sim: nothing is launched on a GPU", OF_GPU),
+    };
+    match idle(matches, &names) {
+        Some(idle) => Err(anyhow::anyhow!("{idle} with {on}").into()),
+        None => Ok(()),
+    }
+}
+
+pub(super) fn load_ptx(matches: &ArgMatches) -> Result<Ptx, Usage> {
+    let Some(file) = matches.get_one::<String>("ptx") else { return Ok(Ptx::embedded()) };
+    let text = input::text(file, input::SOURCE).context("--ptx")?;
+    Ok(Ptx::new(text))
+}
+
+fn selected(matches: &ArgMatches) -> Result<Selection, Usage> {
+    let pattern = matches.get_one::<String>("kernel");
+    let kernels = pattern.map(|pattern| cases::kernels(pattern)).transpose().map_err(anyhow::Error::from)?;
+    Ok(Selection { kernels, values: values(matches) })
+}
+
+/// What was given for each axis.
+pub(super) fn values(matches: &ArgMatches) -> BTreeMap<String, Vec<Value>> {
+    let mut values = BTreeMap::new();
+    for axis in cases::axes() {
+        if let Some(given) = matches.get_many::<Value>(axis.name) {
+            let mut values_of_axis: Vec<Value> = Vec::new();
+            for value in given {
+                // Asked for twice, it is still one case.
+                if !values_of_axis.contains(value) {
+                    values_of_axis.push(*value);
+                }
+            }
+            values.insert(axis.name.to_owned(), values_of_axis);
+        }
+    }
+    values
+}
+
+/// The runs asked for, by default of these sizes.
+pub(super) fn runs(matches: &ArgMatches, sizes: Sizes, sm_count: u32) -> Result<Vec<Run>, Usage> {
+    let sizes = match matches.get_one::<String>("sizes").map(String::as_str) {
+        Some("large") => Sizes::Large,
+        Some(_) => Sizes::Small,
+        None => sizes,
+    };
+    Ok(selected(matches)?.runs(sizes, sm_count).map_err(anyhow::Error::from)?)
+}
+
+/// The same for a GPU, there or not, which is given no counterexample.
+pub(super) fn runs_on_gpu(matches: &ArgMatches, sizes: Sizes, sm_count: u32) -> Result<Vec<Run>, Usage> {
+    let runs = runs(matches, sizes, sm_count)?;
+    match runs.iter().find(|run| run.is_counterexample()) {
+        Some(run) => Err(anyhow::Error::from(SelectError::Counterexample(run.kernel.name)).into()),
+        None => Ok(runs),
+    }
+}
+
+/// The arguments that select the same runs in a child process.
+pub(super) fn same_runs(matches: &ArgMatches) -> Vec<std::ffi::OsString> {
+    let mut arguments = Vec::new();
+    for name in ["kernel", "ptx", "sizes"] {
+        if let Some(value) = matches.get_one::<String>(name) {
+            arguments.push(format!("--{name}={value}").into());
+        }
+    }
+    for axis in cases::axes() {
+        if let Some(values) = matches.get_many::<Value>(axis.name) {
+            let values: Vec<_> = values.map(ToString::to_string).collect();
+            arguments.push(format!("--{}={}", axis.name, values.join(",")).into());
+        }
+    }
+    arguments
+}
+
+pub(super) fn simulator_options(matches: &ArgMatches) -> sim::Options {
+    let mut options = sim::Options::default();
+    if let Some(threads) = matches.get_one::<u32>("threads") {
+        options.threads = *threads as usize;
+    }
+    // Only `simulate` has the option.
+    if let Ok(Some(name)) = matches.try_get_one::<String>("arch") {
+        options.arch = sim::Arch::ALL.into_iter().find(|arch| arch.name() == name);
+    }
+    if let Some(blocks) = matches.get_one::<u64>("max-blocks") {
+        options.max_blocks = *blocks;
+    }
+    options.sanitize = !matches.get_flag("no-sanitizer");
+    options
+}
