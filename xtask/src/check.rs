@@ -1,6 +1,6 @@
 //! What a change must pass.
 
-use crate::{build, command};
+use crate::{build, command, docs};
 use anyhow::{Context, Result, ensure};
 use busload::report;
 
@@ -57,6 +57,7 @@ pub(crate) fn ci() -> Result<bool> {
         &[("RUSTDOCFLAGS", "--deny warnings")],
     )?;
     test(None)?;
+    ensure!(docs::make(true)?, "docs/ is stale: run `cargo xtask docs` and commit it");
     ensure!(is_fresh()?, "{} was built from other sources: run `cargo xtask ptx` and commit it", build::COMMITTED);
     if build::has_rust_src() {
         cargo(&["xtask", "ptx", "--check"])?;
