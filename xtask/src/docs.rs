@@ -140,6 +140,40 @@ mod tests {
         assert_eq!(there, made);
     }
 
+    /// The names that GitHub gives the headings of a text.
+    fn anchors(text: &str) -> BTreeSet<String> {
+        let headings =
+            text.lines().filter_map(|line| line.strip_prefix('#')).map(|line| line.trim_start_matches('#').trim());
+        let kept = |c: char| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_');
+        headings
+            .map(|heading| heading.to_lowercase().chars().filter(|c| kept(*c)).collect::<String>().replace(' ', "-"))
+            .collect()
+    }
+
+    #[test]
+    fn links_lead_to_files_and_headings_that_are_there() {
+        let texts = ["README.md", "results/README.md", "docs/sanitizer.md"].into_iter().chain(TEXTS);
+        let mut links = 0;
+        for file in texts {
+            let path = root().join(file);
+            let text = input::text(&path, input::SOURCE).unwrap_or_else(|error| panic!("{error}"));
+            for link in text.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
+                if link.contains("://") {
+                    continue;
+                }
+                links += 1;
+                let (to, heading) = link.split_once('#').unwrap_or((link, ""));
+                let to = if to.is_empty() { path.clone() } else { path.parent().expect("a folder").join(to) };
+                assert!(to.exists(), "{file}: nothing is at {link}");
+                if !heading.is_empty() {
+                    let text = input::text(&to, input::SOURCE).unwrap_or_else(|error| panic!("{error}"));
+                    assert!(anchors(&text).contains(heading), "{file}: {link} has no such heading");
+                }
+            }
+        }
+        assert!(links > 40, "{links} links");
+    }
+
     #[test]
     fn names_of_tables_and_plots_are_their_own() {
         let tables: Vec<_> = tables().map(|table| table.name).collect();

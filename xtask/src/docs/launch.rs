@@ -4,8 +4,10 @@ use super::Figure;
 use super::plot::{Axis, Curve, Plot, Scale};
 use super::table::{Cells, Gpu, Table, fixed, markdown, side_by_side, stacked};
 use anyhow::Result;
+use busload::model::Chip;
 
 pub(super) const TABLES: &[Table] = &[
+    Table { name: "machines", make: machines },
     Table { name: "launch-rate", make: rate },
     Table { name: "first-wave", make: first_wave },
     Table { name: "beginnings", make: beginnings },
@@ -39,6 +41,27 @@ const ROUNDS: [&str; 2] = [
     "the first blocks, one a multiprocessor, are on {}",
     "of blocks of up to {} cycles the next is on the same multiprocessor for {} %, on its neighbour for {} %, on another of the group for {} %",
 ];
+
+/// What the model's descriptions say of both chips, each figure with its source.
+fn machines(gpus: &[Gpu; 2]) -> Result<String> {
+    let [first, second] = [gpus[0].chip()?, gpus[1].chip()?];
+    let row = |what: &str, of: &dyn Fn(&Chip) -> String| vec![what.to_owned(), of(&first), of(&second)];
+    let rows = [
+        row("SMs", &|chip| chip.sm_count.to_string()),
+        row("SM clock, GHz", &|chip| chip.clock_ghz.to_string()),
+        row("L1 and shared memory of an SM, KiB", &|chip| (chip.l1_bytes >> 10).to_string()),
+        row("L2, MiB", &|chip| (chip.l2_bytes >> 20).to_string()),
+        row("L2 partitions", &|chip| chip.l2_partitions.to_string()),
+        row("L2 slices with a channel", &|chip| (chip.l2_partitions * chip.dram_channels as u64).to_string()),
+        row("DRAM channels", &|chip| chip.dram_channels.to_string()),
+        row("DRAM peak, GB/s", &|chip| fixed(chip.dram_gbps, 0)),
+        row("latency of shared memory, cycles", &|chip| chip.latency[0].to_string()),
+        row("of the L1", &|chip| chip.latency[1].to_string()),
+        row("of the L2", &|chip| chip.latency[2].to_string()),
+        row("of memory", &|chip| chip.latency[3].to_string()),
+    ];
+    Ok(markdown(&[String::new(), gpus[0].name.to_owned(), gpus[1].name.to_owned()], 1, &rows))
+}
 
 fn rate(gpus: &[Gpu; 2]) -> Result<String> {
     side_by_side(gpus, &["threads a block"], &["blocks a µs"], |gpu| {

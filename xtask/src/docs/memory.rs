@@ -9,6 +9,7 @@ use sources::root;
 
 pub(super) const TABLES: &[Table] = &[
     Table { name: "latency", make: latency },
+    Table { name: "waits-order", make: waits_order },
     Table { name: "anywhere", make: anywhere },
     Table { name: "abreast", make: abreast },
     Table { name: "companions", make: companions },
@@ -85,10 +86,29 @@ fn lateness(gpu: &Gpu) -> Result<Vec<Curve>> {
     rows.iter().filter(|row| matches!(row.text(0), Ok("1" | "4" | "32"))).map(curve).collect()
 }
 
+const WAITS: &str = "{} warps, a load of {}: mean {} cycles, at 1, 5, 25, 50, 75, 95 and 99 %: {}";
+
+/// Whether a load of one line takes less for the line before it.
+fn waits_order(gpus: &[Gpu; 2]) -> Result<String> {
+    let values = ["8 warps an SM", "16", "32", "64"];
+    stacked(gpus, &["the line"], &values, |gpu| {
+        let rows = gpu.probes.rows("waits", &[WAITS])?;
+        let kinds = [
+            ("1 lines", "at random"),
+            ("1 lines in one row", "next after another warp's last"),
+            ("1 lines in a row", "next after the warp's own last"),
+        ];
+        let cells = |(form, kind): (&str, &str)| -> Result<Cells> {
+            let of_kind = rows.iter().filter(|row| row.text(1).is_ok_and(|lines| lines == form));
+            Ok((vec![kind.to_owned()], of_kind.map(|row| Ok(row.text(2)?.to_owned())).collect::<Result<_>>()?))
+        };
+        kinds.into_iter().map(cells).collect()
+    })
+}
+
 fn waits(gpu: &Gpu) -> Result<Vec<Curve>> {
-    let form = "{} warps, a load of {}: mean {} cycles, at 1, 5, 25, 50, 75, 95 and 99 %: {}";
     let mut curves = Vec::new();
-    for row in gpu.probes.rows("waits", &[form])? {
+    for row in gpu.probes.rows("waits", &[WAITS])? {
         if row.text(1)? == "1 lines" {
             let points = [1.0, 5.0, 25.0, 50.0, 75.0, 95.0, 99.0].into_iter().zip(row.numbers(3)?).collect();
             curves.push(Curve::new(format!("{} warps an SM", row.text(0)?), points));
@@ -139,12 +159,7 @@ fn anywhere(gpus: &[Gpu; 2]) -> Result<String> {
     let values = ["256 MiB, a ns", "1 GiB", "8 GiB", "a channel, 8 GiB: ns each"];
     side_by_side(gpus, &["accesses anywhere in"], &values, |gpu| {
         let rows = gpu.probes.rows("anywhere", &["{}: {} a nanosecond in 256, 1024 and 8192 MiB"])?;
-        let channels = if gpu.name == "H200" {
-            busload::model::Chip::load("h200")
-        } else {
-            busload::model::Chip::load("h100-sxm")
-        }?
-        .dram_channels;
+        let channels = gpu.chip()?.dram_channels;
         let cells = |row: &Row| -> Result<Cells> {
             let rates = row.numbers(1)?;
             let last = rates.last().context("no rate")?;

@@ -2,12 +2,15 @@
 
 use super::measured::Text;
 use anyhow::{Result, ensure};
+use busload::model::Chip;
 use std::fmt::Write;
 use std::path::Path;
 
 /// What was measured on a GPU: a folder of `results/`.
 pub(super) struct Gpu {
     pub(super) name: &'static str,
+    /// What the model calls it.
+    chip: &'static str,
     pub(super) probes: Text,
     pub(super) probes_l2: Text,
     pub(super) counted: Text,
@@ -23,13 +26,19 @@ pub(super) struct Gpu {
 impl Gpu {
     /// Both, as tables and plots have them.
     pub(super) fn both(root: &Path) -> Result<[Self; 2]> {
-        Ok([Self::read(root, "H200", "nvidia-h200")?, Self::read(root, "H100", "nvidia-h100")?])
+        Ok([Self::read(root, "H200", "h200", "nvidia-h200")?, Self::read(root, "H100", "h100-sxm", "nvidia-h100")?])
     }
 
-    fn read(root: &Path, name: &'static str, folder: &str) -> Result<Self> {
+    /// Its description.
+    pub(super) fn chip(&self) -> Result<Chip> {
+        Ok(Chip::load(self.chip)?)
+    }
+
+    fn read(root: &Path, name: &'static str, chip: &'static str, folder: &str) -> Result<Self> {
         let text = |file: &str| Text::read(root, &format!("results/{folder}/{file}.txt"));
         Ok(Self {
             name,
+            chip,
             probes: text("probes")?,
             probes_l2: text("probes_l2")?,
             counted: text("counted")?,
