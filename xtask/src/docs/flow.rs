@@ -26,12 +26,21 @@ pub(super) const FIGURES: &[Figure] = &[
     },
     Figure {
         plot: Plot {
-            name: "merging",
-            title: "Reads of a second SM that the L2 serves with those of the first",
-            x: Axis { label: "cycles later", scale: Scale::Linear },
-            y: Axis { label: "served with the first, %", scale: Scale::Between(0.0, 100.0) },
+            name: "merging-l2",
+            title: "Reads of lines of the L2 that are served with those of another SM",
+            x: Axis { label: "cycles later than the other SM's", scale: Scale::Between(0.0, 160.0) },
+            y: Axis { label: "served with them, %", scale: Scale::Between(0.0, 100.0) },
         },
-        curves: merging,
+        curves: |gpu| merging(gpu, "the L2"),
+    },
+    Figure {
+        plot: Plot {
+            name: "merging-memory",
+            title: "Reads of lines of memory that are served with those of another SM",
+            x: Axis { label: "cycles later than the other SM's", scale: Scale::Between(0.0, 1500.0) },
+            y: Axis { label: "served with them, %", scale: Scale::Between(0.0, 100.0) },
+        },
+        curves: |gpu| merging(gpu, "memory"),
     },
     Figure {
         plot: Plot {
@@ -104,24 +113,18 @@ fn neighbours(gpus: &[Gpu; 2]) -> Result<String> {
     Ok(markdown(&["GPU".to_owned(), "SMs whose reads are served with those of SM 0".to_owned()], 2, &rows))
 }
 
-fn merging(gpu: &Gpu) -> Result<Vec<Curve>> {
-    let mut curves = vec![Curve::new("lines of the L2", Vec::new()), Curve::new("lines of memory", Vec::new())];
+/// Of what a second SM of the TPC reads so many cycles later.
+fn merging(gpu: &Gpu, of: &str) -> Result<Vec<Curve>> {
+    let mut points: Vec<(f64, f64)> = Vec::new();
     for row in gpu.neighbours.rows("neighbours", &[NEIGHBOURS])? {
-        let sms = row.numbers(0)?;
-        let curve = usize::from(row.text(2)? == "memory");
-        // Of pairs, that of the SMs that are neighbours.
-        if sms == [0.0, 1.0] {
-            let later = row.number(1)?;
-            if !curves[curve].points.iter().any(|point| point.0 == later) {
-                curves[curve].points.push((later, 100.0 * (2.0 - row.number(3)? / ONCE)));
-            }
+        let later = row.number(1)?;
+        // Without a delay they were launched more than once.
+        if row.numbers(0)? == [0.0, 1.0] && row.text(2)? == of && points.iter().all(|point| point.0 != later) {
+            points.push((later, 100.0 * (2.0 - row.number(3)? / ONCE)));
         }
     }
-    for curve in &mut curves {
-        ensure!(curve.points.len() > 2, "{}: few delays", curve.label);
-        curve.points.sort_by(|one, other| one.0.total_cmp(&other.0));
-    }
-    Ok(curves)
+    ensure!(points.len() > 2, "few delays of lines of {of}");
+    Ok(vec![Curve::new("", points)])
 }
 
 fn together(gpus: &[Gpu; 2]) -> Result<String> {

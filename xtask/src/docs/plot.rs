@@ -128,6 +128,7 @@ impl Plot {
     fn draw(&self, gpus: &[(&str, Vec<Curve>)], svg: &mut String) -> Result<(), Box<dyn std::error::Error>> {
         let root = SVGBackend::with_string(svg, (WIDTH, HEIGHT)).into_drawing_area();
         root.fill(&WHITE)?;
+        let root = root.margin(8, 0, 0, 0);
         let root = root.titled(self.title, (FONT, 17).into_font().color(&INK))?;
         let (area, legend) = root.split_horizontally(WIDTH as i32 - LEGEND);
         let points =
