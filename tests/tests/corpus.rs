@@ -122,7 +122,7 @@ fn the_table_of_who_catches_what_is_that_of_the_recorded_runs() {
         }
     }
     let table = who_catches_what(&recorded);
-    assert!(read("results/README.md").contains(&table), "results/README.md lacks this table:\n{table}");
+    assert!(read("docs/sanitizer.md").contains(&table), "docs/sanitizer.md lacks this table:\n{table}");
 }
 
 /// What Nsight Compute counted of accesses to shared memory by any lanes, and what the simulator counts of the same kernels.

@@ -1,7 +1,7 @@
 //! What a change must pass.
 
-use crate::build;
 use crate::command::command;
+use crate::{build, docs};
 use anyhow::{Context, Result, ensure};
 use busload::report;
 
@@ -58,6 +58,7 @@ pub(crate) fn ci() -> Result<bool> {
         &[("RUSTDOCFLAGS", "--deny warnings")],
     )?;
     test(None)?;
+    ensure!(docs::make(true)?, "docs/ is stale: run `cargo xtask docs` and commit it");
     ensure!(is_fresh()?, "{} was built from other sources: run `cargo xtask ptx` and commit it", build::COMMITTED);
     if build::has_rust_src() {
         cargo(&["xtask", "ptx", "--check"])?;

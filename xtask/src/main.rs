@@ -2,13 +2,14 @@
 //!
 //! `sources` knows whether the committed PTX is stale, `build` makes it, `lines` gives it a line table, `rust_cuda`
 //! drives rust-cuda's toolchain, `corpus` takes the planted bugs to a GPU, `dist` the program to a machine without Rust,
-//! `check` is what CI runs.
+//! `docs` makes the tables and plots of `docs/`, `check` is what CI runs.
 
 mod build;
 mod check;
 mod command;
 mod corpus;
 mod dist;
+mod docs;
 mod lines;
 mod rust_cuda;
 mod stats;
@@ -59,6 +60,14 @@ fn commands() -> Command {
                         .value_parser(value_parser!(PathBuf))
                         .help("The folder; files of its own are replaced [default: target/corpus in the workspace]"),
                 ),
+        )
+        .subcommand(
+            Command::new("docs").about("Make the tables and plots of docs/ from results/").arg(
+                Arg::new("check")
+                    .long("check")
+                    .action(ArgAction::SetTrue)
+                    .help("Write nothing, and name what is stale; exit status 1 if anything is"),
+            ),
         )
         .subcommand(
             Command::new("test").about("Run all tests").arg(
@@ -138,6 +147,7 @@ fn run(matches: &ArgMatches, mut arguments: Vec<OsString>) -> Result<bool> {
         Some(("dist", matches)) => dist::make(&folder(matches, "dist")),
         Some(("corpus", matches)) => corpus::write(&folder(matches, "target/corpus")),
         Some(("test", matches)) => check::test(matches.get_one::<String>("family").map(String::as_str)),
+        Some(("docs", matches)) => docs::make(matches.get_flag("check")),
         Some(("ci", _)) => check::ci(),
         Some(("doctor", matches)) => {
             cli::run_doctor(matches, doctor())?;
