@@ -3,7 +3,7 @@
 use assert_cmd::Command;
 use assert_cmd::assert::Assert;
 use busload::cases::{self, Run, Selection, Sizes};
-use busload::model::{
+use busload::predict::{
     self, Chip, Confidence, Effort, Limit, MEASURED_FAMILIES, Measured, Prediction, Row, Score, Trust,
 };
 use busload_tests::{case, files, launch, root};
@@ -70,12 +70,12 @@ fn run(chip: &Chip, kernel: &str, values: &[(&str, Value)]) -> Run {
 }
 
 fn predicted(chip: &Chip, kernel: &str, values: &[(&str, Value)]) -> Prediction {
-    partly(chip, kernel, values, model::LINES)
+    partly(chip, kernel, values, predict::LINES)
 }
 
 /// The same with so many lines and requests replayed at most.
 fn partly(chip: &Chip, kernel: &str, values: &[(&str, Value)], lines: u64) -> Prediction {
-    let prediction = model::predict(&run(chip, kernel, values), chip, Effort { lines, ..Effort::unlimited() });
+    let prediction = predict::predict(&run(chip, kernel, values), chip, Effort { lines, ..Effort::unlimited() });
     prediction.unwrap_or_else(|error| panic!("{kernel}: {error}"))
 }
 
@@ -158,7 +158,7 @@ fn a_recorded_prediction_is_what_is_predicted_today() {
             let row = rows.iter().find(|row| row.kernel == name && row.case == case);
             let row = row.unwrap_or_else(|| panic!("{name} on {case} is not in it: predict anew"));
             let before = row.prediction.as_ref().unwrap_or_else(|| panic!("{name}: {:?}", row.error));
-            let now = model::predict(&run, &chip, Effort::unlimited()).expect("a prediction");
+            let now = predict::predict(&run, &chip, Effort::unlimited()).expect("a prediction");
             close(before.predicted_ms, now.predicted_ms, 1e-6);
         }
     }
@@ -305,7 +305,7 @@ fn a_part_that_is_replayed_goes_on_alike_on_any_number_of_threads() {
     let h200 = chip("h200");
     let run = run(&h200, "strided_read", &[elements(1 << 22), ("stride", Value::Count(2))]);
     let with = |threads| {
-        model::predict(&run, &h200, Effort { lines: 1 << 16, threads, ..Effort::default() }).expect("a prediction")
+        predict::predict(&run, &h200, Effort { lines: 1 << 16, threads, ..Effort::default() }).expect("a prediction")
     };
     let once = with(1);
     assert!(once.replayed_share < 0.5, "{once:?}");
@@ -479,7 +479,7 @@ fn row(chip: &Chip, kernel: Kernel, n: u64) -> Row {
             .buffer(Buffer::output("dst", n, noise)?))
     };
     let run = Run { family: &OF_THE_TESTS, kernel, case: case(vec![]), plan: plan().expect("a plan").into() };
-    Measured::default().row(&run, chip, model::predict(&run, chip, Effort { threads: 2, ..Effort::default() }))
+    Measured::default().row(&run, chip, predict::predict(&run, chip, Effort { threads: 2, ..Effort::default() }))
 }
 
 /// A copy that no build has.
@@ -593,7 +593,7 @@ fn every_family_of_the_committed_predictions_is_trusted() {
     runs.retain(|run| MEASURED_FAMILIES.contains(&run.family.name));
     assert!(runs.len() > 100, "{} kernels", runs.len());
     for run in runs {
-        let prediction = model::predict(&run, &chip, Effort { lines: 1, ..Effort::unlimited() });
+        let prediction = predict::predict(&run, &chip, Effort { lines: 1, ..Effort::unlimited() });
         let trust = prediction.unwrap_or_else(|error| panic!("{}: {error}", run.kernel.name)).trust;
         assert_eq!(trust.because, ["no prediction for NVIDIA H200 was held to a measurement"], "{}", run.kernel.name);
     }

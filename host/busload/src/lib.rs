@@ -29,7 +29,6 @@ pub mod compare;
 pub mod doctor;
 pub mod explain;
 pub mod predict;
-pub use predict as model;
 pub mod profile;
 pub mod ptx;
 pub mod record;

@@ -4,7 +4,7 @@ use super::Figure;
 use super::plot::{Axis, Curve, Plot, Scale};
 use super::table::{Cells, Gpu, Table, fixed, markdown, side_by_side, stacked};
 use anyhow::Result;
-use busload::model::Chip;
+use busload::predict::Chip;
 
 pub(super) const TABLES: &[Table] = &[
     Table { name: "machines", make: machines },

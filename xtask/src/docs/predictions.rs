@@ -3,7 +3,7 @@
 use super::table::{Gpu, Table, markdown};
 use anyhow::{Context, Result, ensure};
 use busload::input;
-use busload::model::{FITTED_ON, Row, Score};
+use busload::predict::{FITTED_ON, Row, Score};
 use sources::root;
 use std::collections::BTreeMap;
 
@@ -85,7 +85,7 @@ fn errors(_: &[Gpu; 2]) -> Result<String> {
         columns("above 30 %, of the families fitted to", &|rows| above(rows, true))?,
         columns("above 30 %, of all others", &|rows| above(rows, false))?,
         columns("pairs of one family and case, more than 5 % apart, in the right order", &|rows| {
-            let [pairs, right] = Score::of(rows).order.context("no pair")?;
+            let [pairs, right] = Score::of(rows).ranking.context("no pair")?;
             Ok(format!("{right} of {pairs}"))
         })?,
     ];
@@ -172,10 +172,12 @@ fn traffic(_: &[Gpu; 2]) -> Result<String> {
     let mut table = Vec::new();
     for ((gpu, _), rows) in FILES.iter().zip(predicted()?) {
         let score = Score::of(&rows);
-        for ((what, bound, _), moved) in MOVED.into_iter().zip([score.l1, score.l2, score.dram]) {
+        for ((what, bound, _), moved) in
+            MOVED.into_iter().zip([score.l1_wavefronts, score.l2_read_sectors, score.dram_read_sectors])
+        {
             let moved = moved.with_context(|| format!("no {what}"))?;
             let bound = format!("{:.0} %", 100.0 * bound);
-            let within = |errors: busload::model::Errors| format!("{} of {}", errors.within, errors.count);
+            let within = |errors: busload::predict::Errors| format!("{} of {}", errors.within, errors.count);
             let median = format!("{:.2} %", 100.0 * moved.launches.median);
             table.push(vec![
                 what.to_owned(),
@@ -191,10 +193,10 @@ fn traffic(_: &[Gpu; 2]) -> Result<String> {
         // Of the tags, which are no part of the score.
         let tags = |row: &Row| {
             let counted = *row
-                .measured
+                .measured_counters
                 .get("l1tex__t_output_wavefronts_pipe_lsu_mem_global_op_ld.sum")
                 .filter(|counted| **counted >= 1e5)?;
-            Some(row.prediction.as_ref()?.traffic.l1_tags / counted - 1.0)
+            Some(row.prediction.as_ref()?.traffic.l1_tag_wavefronts / counted - 1.0)
         };
         let errors: Vec<f64> = rows.iter().filter(|row| row.large).filter_map(tags).collect();
         let within = errors.iter().filter(|error| error.abs() <= 0.1).count();

@@ -2,7 +2,7 @@
 
 use super::measured::Text;
 use anyhow::{Result, ensure};
-use busload::model::Chip;
+use busload::predict::Chip;
 use std::fmt::Write;
 use std::path::Path;
 

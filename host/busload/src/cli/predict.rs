@@ -6,8 +6,8 @@ use super::output::{Exports, Progress, say_unfinished};
 use super::selection::runs_on_gpu;
 use crate::cases::Sizes;
 use crate::input;
-use crate::model::{self, Chip, Effort, Measured};
 use crate::parallel;
+use crate::predict::{self, Chip, Effort, Measured};
 use crate::record::SCHEMA;
 use crate::report;
 use anyhow::Result;
@@ -109,7 +109,7 @@ pub(super) fn run(matches: &ArgMatches) -> Result<bool> {
     let rows = Mutex::new(vec![None; runs.len()]);
     parallel::map(runs.iter().enumerate(), workers, |(place, run)| {
         progress.at(run, 0, 0);
-        let row = measured.row(run, &chip, model::predict(run, &chip, effort));
+        let row = measured.row(run, &chip, predict::predict(run, &chip, effort));
         progress.next();
         let mut rows = rows.lock().expect("no panic under this lock");
         rows[place] = Some(row);
@@ -125,13 +125,13 @@ pub(super) fn run(matches: &ArgMatches) -> Result<bool> {
 }
 
 /// What `predict --json` writes.
-fn predictions(chip: &Chip, rows: &[model::Row]) -> serde_json::Value {
-    let score = model::Score::of(rows);
+fn predictions(chip: &Chip, rows: &[predict::Row]) -> serde_json::Value {
+    let score = predict::Score::of(rows);
     serde_json::json!({ "schema": SCHEMA, "command": "predict", "chip": chip.name, "score": score, "results": rows })
 }
 
 /// What it writes while more rows are to come.
-fn predictions_so_far(chip: &Chip, rows: &[Option<model::Row>]) -> Result<String> {
+fn predictions_so_far(chip: &Chip, rows: &[Option<predict::Row>]) -> Result<String> {
     let rows: Vec<_> = rows.iter().flatten().cloned().collect();
     let mut object = predictions(chip, &rows);
     object["unfinished"] = true.into();

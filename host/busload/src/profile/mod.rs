@@ -21,7 +21,7 @@ pub use ncu::NcuError;
 
 use crate::cases::Run;
 use crate::cuda::Gpu;
-use crate::model::COUNTERS;
+use crate::predict::COUNTERS;
 use crate::record::{LaunchRecord, Machine, PtxRecord, operation_name, param};
 use crate::sim::{self, Note, Outcome};
 use gpu::device::host::Space;

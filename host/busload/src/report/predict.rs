@@ -2,7 +2,7 @@
 
 use super::table::{Column, Layout};
 use super::width::{width, wrapped};
-use crate::model::{Confidence, Row, Score};
+use crate::predict::{Confidence, Row, Score};
 use std::fmt::Write;
 
 const HEADER: [&str; 11] = [
