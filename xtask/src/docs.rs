@@ -50,7 +50,7 @@ fn figures() -> impl Iterator<Item = &'static Figure> {
 /// Writes what is made, or with `check` only says what of it is stale.
 pub(crate) fn make(check: bool) -> Result<bool> {
     let mut stale = Vec::new();
-    for (file, text) in generated(&root())? {
+    for (file, text) in generated(root())? {
         let path = root().join(&file);
         let now = input::text(&path, input::SOURCE).unwrap_or_default();
         if now == text {
@@ -125,7 +125,7 @@ mod tests {
 
     #[test]
     fn what_is_made_from_results_is_committed() {
-        for (file, text) in generated(&root()).unwrap_or_else(|error| panic!("{error:#}")) {
+        for (file, text) in generated(root()).unwrap_or_else(|error| panic!("{error:#}")) {
             let committed = input::text(root().join(&file), input::SOURCE).unwrap_or_else(|error| panic!("{error}"));
             assert!(committed == text, "{} is stale: run `cargo xtask docs` and commit it", file.display());
         }

@@ -207,7 +207,7 @@ fn companions(gpus: &[Gpu; 2]) -> Result<String> {
 
 /// Counted on an H200 alone.
 fn shared_atomics(_: &[Gpu; 2]) -> Result<String> {
-    let rows = Text::read(&root(), "results/nvidia-h200/shared_atomics.tsv")?.tabbed(5)?;
+    let rows = Text::read(root(), "results/nvidia-h200/shared_atomics.tsv")?.tabbed(5)?;
     let cells = |row: &Row| (0..3).map(|field| Ok(row.text(field)?.to_owned())).collect::<Result<Vec<_>>>();
     let (columns, rows) = rows.split_first().context("no line")?;
     // What an atomic returns makes no difference but to the compiler.
