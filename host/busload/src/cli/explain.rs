@@ -78,7 +78,7 @@ fn in_width(text: &str) -> String {
     let width = report::width();
     let lines = text.split('\n').map(|line| match line.contains('│') {
         true => line.to_owned(),
-        false => report::wrapped(line, width, 0),
+        false => report::wrapped(line, width, if line.trim_start().starts_with('→') { 2 } else { 0 }),
     });
     lines.collect::<Vec<_>>().join("\n")
 }

@@ -31,15 +31,17 @@ fn write(text: &mut String, explanation: &Explanation) -> fmt::Result {
     let stated = if *counts_stated { "" } else { "; counts not stated" };
     writeln!(text, "{kernel} on {case}: {grid} blocks of {block} threads, simulated: {}{stated}", blocks.which)?;
     writeln!(text, "{summary}\n")?;
+    let columns = Columns::of(accesses);
+    let header = columns.header();
     let mut file = "";
     for excerpt in source {
         if file != excerpt.file {
             file = excerpt.file;
-            writeln!(text, "{HEADER}{file}")?;
+            writeln!(text, "{header}{file}")?;
         } else {
-            writeln!(text, "{:>1$}", "…", HEADER.chars().count() + 5)?;
+            writeln!(text, "{:>1$}", "…", header.chars().count() + 5)?;
         }
-        write_excerpt(text, excerpt, accesses, *worst)?;
+        write_excerpt(text, excerpt, accesses, *worst, columns)?;
     }
     writeln!(text)?;
     match worst.map(|worst| &accesses[worst]) {
@@ -76,7 +78,33 @@ fn write_advice(text: &mut String, access: &Access) -> fmt::Result {
     access.advice.iter().try_for_each(|advice| writeln!(text, "    → {advice}"))
 }
 
-const HEADER: &str = " requests  sectors    used  wavefronts  conflicts    ";
+/// Which columns any access has something in.
+#[derive(Clone, Copy)]
+struct Columns {
+    /// Sectors, and how much of them is used.
+    sectors: bool,
+    /// Wavefronts, and those that are conflicts.
+    wavefronts: bool,
+}
+
+impl Columns {
+    fn of(accesses: &[Access]) -> Self {
+        let any = |has: fn(&Access) -> bool| accesses.iter().any(has);
+        Self {
+            sectors: any(|access| access.site.sectors.is_some()),
+            wavefronts: any(|access| access.site.wavefronts.is_some()),
+        }
+    }
+
+    fn header(self) -> String {
+        self.line(" requests", "  sectors    used", "  wavefronts  conflicts") + "    "
+    }
+
+    fn line(self, requests: &str, sectors: &str, wavefronts: &str) -> String {
+        let shown = |column, is_shown| if is_shown { column } else { "" };
+        [requests, shown(sectors, self.sectors), shown(wavefronts, self.wavefronts)].concat()
+    }
+}
 
 const LEGEND: &str = "\
 Sectors (32 bytes), wavefronts and conflicts (wavefronts beyond the ideal): a request, on average. Used: bytes that lanes \
@@ -84,8 +112,14 @@ want, as a share of those in the sectors moved; one that several lanes of a requ
 beyond the fewest that could hold a request's bytes, and 128 bytes for each conflict.
 → A change, and the count that it gives: tried on the requests that were kept, the first of some warps of two blocks.";
 
-fn write_excerpt(text: &mut String, excerpt: &Excerpt, accesses: &[Access], worst: Option<usize>) -> fmt::Result {
-    let margin = HEADER.chars().count();
+fn write_excerpt(
+    text: &mut String,
+    excerpt: &Excerpt,
+    accesses: &[Access],
+    worst: Option<usize>,
+    columns: Columns,
+) -> fmt::Result {
+    let margin = columns.header().chars().count();
     for (line, number) in excerpt.lines.iter().zip(excerpt.line..) {
         writeln!(text, "{}", format!("{:margin$}{number:>5} │ {line}", "").trim_end())?;
         for (i, access) in accesses.iter().enumerate() {
@@ -93,7 +127,7 @@ fn write_excerpt(text: &mut String, excerpt: &Excerpt, accesses: &[Access], wors
             if (site.file.as_str(), site.line) == (excerpt.file, number) {
                 let mark = if Some(i) == worst { '▶' } else { ' ' };
                 let before = site.column as usize - 1;
-                writeln!(text, "{} {mark}      │ {:before$}^ {}", columns(access), "", access.name)?;
+                writeln!(text, "{} {mark}      │ {:before$}^ {}", counts(access, columns), "", access.name)?;
             }
         }
     }
@@ -101,20 +135,18 @@ fn write_excerpt(text: &mut String, excerpt: &Excerpt, accesses: &[Access], wors
 }
 
 /// The counts of an access, a request on average.
-fn columns(access: &Access) -> String {
+fn counts(access: &Access, columns: Columns) -> String {
     let site = &access.site;
     let average = |count: Option<u64>| {
         count.map_or_else(|| "-".to_owned(), |count| format!("{:.2}", count as f64 / site.requests as f64))
     };
     let used = site.used.zip(site.sectors).map(|(used, sectors)| percent(used, SECTOR * sectors));
     let conflicts = site.wavefronts.zip(site.wavefronts_ideal).map(|(wavefronts, ideal)| wavefronts - ideal);
-    format!(
-        "{:>9} {:>8} {:>7} {:>11} {:>10}",
-        site.requests,
-        average(site.sectors),
-        used.unwrap_or_else(|| "-".to_owned()),
-        average(site.wavefronts),
-        average(conflicts)
+    let used = used.unwrap_or_else(|| "-".to_owned());
+    columns.line(
+        &format!("{:>9}", site.requests),
+        &format!(" {:>8} {used:>7}", average(site.sectors)),
+        &format!(" {:>11} {:>10}", average(site.wavefronts), average(conflicts)),
     )
 }
 
