@@ -11,18 +11,18 @@ use std::collections::{BTreeMap, VecDeque};
 const SLOTS: usize = 2;
 
 /// A request for the data stage. So many cycles after it is served the warp has what it loads.
-pub(in crate::model) struct DataRequest {
-    pub(in crate::model) slot: usize,
-    pub(in crate::model) warp: usize,
+pub(crate) struct DataRequest {
+    pub(crate) slot: usize,
+    pub(crate) warp: usize,
     /// The number of the load in the block's trace, if it is one.
-    pub(in crate::model) load: Option<u32>,
-    pub(in crate::model) wavefronts: f64,
-    pub(in crate::model) latency: f64,
+    pub(crate) load: Option<u32>,
+    pub(crate) wavefronts: f64,
+    pub(crate) latency: f64,
 }
 
 /// An entry of the pending-request table: what a load takes up until its lines are filled and the data stage has served it.
 #[derive(Clone, Copy, Default)]
-pub(in crate::model) struct PendingEntry {
+pub(crate) struct PendingEntry {
     /// How many loads that missed were looked up before.
     pub(super) order: u64,
     pub(super) tag_wavefronts: u32,
@@ -37,7 +37,7 @@ struct Slot {
     warp: Option<(usize, usize)>,
 }
 
-pub(in crate::model) struct DataStage {
+pub(crate) struct DataStage {
     queue_entries: usize,
     fills_per_hit: f64,
     slots: [Slot; SLOTS],
@@ -48,7 +48,7 @@ pub(in crate::model) struct DataStage {
     /// Loads whose lines are filled, in the order in which they were looked up.
     fills: BTreeMap<u64, (DataRequest, PendingEntry)>,
     /// When the next request is served.
-    pub(in crate::model) next_event: f64,
+    pub(crate) next_event: f64,
 }
 
 impl DataStage {
@@ -65,17 +65,17 @@ impl DataStage {
     }
 
     /// Whether the LSU stalls until a request is served.
-    pub(in crate::model) fn is_full(&self) -> bool {
+    pub(crate) fn is_full(&self) -> bool {
         self.hits.len() > self.queue_entries
     }
 
     /// Queues a hit, or a request of shared memory.
-    pub(in crate::model) fn add_hit(&mut self, request: DataRequest) {
+    pub(crate) fn add_hit(&mut self, request: DataRequest) {
         self.hits.push_back(request);
     }
 
     /// Queues a load all of whose lines are filled.
-    pub(in crate::model) fn add_fill(&mut self, request: DataRequest, entry: PendingEntry) {
+    pub(crate) fn add_fill(&mut self, request: DataRequest, entry: PendingEntry) {
         self.fills.insert(entry.order, (request, entry));
     }
 
@@ -85,7 +85,7 @@ impl DataStage {
     }
 
     /// When a slot is free for the next request, after `now`.
-    pub(in crate::model) fn next_free(&self, now: f64) -> f64 {
+    pub(crate) fn next_free(&self, now: f64) -> f64 {
         let waits = !self.hits.is_empty() || !self.fills.is_empty();
         let free = self.slots.iter().map(|slot| slot.free).filter(|free| waits && *free > now);
         free.fold(f64::INFINITY, f64::min)

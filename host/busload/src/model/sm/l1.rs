@@ -265,7 +265,7 @@ const SETS_OF_BYTES: [[u8; 256]; 4] = {
 };
 
 /// The set of its bank that a line belongs to. Buffers begin at any.
-pub(in crate::model) fn set(number: u64) -> usize {
+pub(crate) fn set(number: u64) -> usize {
     let of_buffer = mix(number >> 33) as usize % SETS;
     let bytes = (number as u32).to_le_bytes();
     let of_bytes = SETS_OF_BYTES.iter().zip(bytes).fold(0, |set, (sets, byte)| set ^ sets[usize::from(byte)]);

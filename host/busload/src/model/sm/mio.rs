@@ -11,18 +11,18 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
 /// Sub-partitions of an SM.
-pub(in crate::model) const SUBPARTITIONS: usize = 4;
+pub(crate) const SUBPARTITIONS: usize = 4;
 
 /// A stalled warp, by the age of its block and its arrival: block's slot and warp.
 type Stalled = Reverse<(u64, u64, usize, usize)>;
 
 /// A request in an MIO queue.
-pub(in crate::model) struct MioRequest {
-    pub(in crate::model) slot: usize,
-    pub(in crate::model) warp: usize,
+pub(crate) struct MioRequest {
+    pub(crate) slot: usize,
+    pub(crate) warp: usize,
     /// Its index among the warp's requests.
-    pub(in crate::model) index: usize,
-    pub(in crate::model) is_store: bool,
+    pub(crate) index: usize,
+    pub(crate) is_store: bool,
     pub(super) progress: TagProgress,
     /// How many were issued to the LSU before it, once it has been.
     order: u64,
@@ -30,25 +30,25 @@ pub(in crate::model) struct MioRequest {
 
 impl MioRequest {
     /// That of a warp, not issued to the LSU yet.
-    pub(in crate::model) fn new(slot: usize, warp: usize, index: usize, is_store: bool) -> Self {
+    pub(crate) fn new(slot: usize, warp: usize, index: usize, is_store: bool) -> Self {
         Self { slot, warp, index, is_store, progress: TagProgress::default(), order: 0 }
     }
 }
 
 /// A sub-partition: issue slots and an MIO queue.
-pub(in crate::model) struct SubPartition {
+pub(crate) struct SubPartition {
     entries: usize,
-    pub(in crate::model) issue_free: f64,
+    pub(crate) issue_free: f64,
     /// The MIO queue. The first of its requests are in the LSU's queue already.
-    pub(in crate::model) queue: VecDeque<MioRequest>,
+    pub(crate) queue: VecDeque<MioRequest>,
     in_lsu: usize,
     /// Whether the first request waits until a line of the L1 is unpinned.
     pub(super) awaits_line: bool,
     /// Warps that stall on an issue slot (not selected), and those that stall on a queue entry as well (MIO throttle).
-    pub(in crate::model) not_selected: BinaryHeap<Stalled>,
-    pub(in crate::model) mio_throttled: BinaryHeap<Stalled>,
+    pub(crate) not_selected: BinaryHeap<Stalled>,
+    pub(crate) mio_throttled: BinaryHeap<Stalled>,
     /// When it selects a warp next.
-    pub(in crate::model) next_select: f64,
+    pub(crate) next_select: f64,
 }
 
 impl SubPartition {
@@ -77,13 +77,13 @@ impl SubPartition {
     }
 
     /// Whether a warp stalls before its next instruction, which goes through the MIO or not.
-    pub(in crate::model) fn stalls(&self, uses_mio: bool, now: f64) -> bool {
+    pub(crate) fn stalls(&self, uses_mio: bool, now: f64) -> bool {
         let throttled = uses_mio && (self.is_full() || !self.mio_throttled.is_empty());
         self.issue_free > now || !self.not_selected.is_empty() || throttled
     }
 
     /// Selects the warp that issues now: its block's slot, and itself.
-    pub(in crate::model) fn select(&mut self, now: f64) -> Option<(usize, usize)> {
+    pub(crate) fn select(&mut self, now: f64) -> Option<(usize, usize)> {
         if self.issue_free > now {
             return None;
         }
@@ -96,15 +96,15 @@ impl SubPartition {
     }
 
     /// When a stalled warp can issue, as far as that is known.
-    pub(in crate::model) fn can_select(&self) -> Option<f64> {
+    pub(crate) fn can_select(&self) -> Option<f64> {
         let throttled = !self.mio_throttled.is_empty() && !self.is_full();
         (throttled || !self.not_selected.is_empty()).then_some(self.issue_free)
     }
 }
 
 /// The sub-partitions, and the LSU's queue.
-pub(in crate::model) struct Mio {
-    pub(in crate::model) subpartitions: [SubPartition; SUBPARTITIONS],
+pub(crate) struct Mio {
+    pub(crate) subpartitions: [SubPartition; SUBPARTITIONS],
     sm: usize,
     lsu_entries: usize,
     grants_after_miss: usize,
@@ -136,12 +136,12 @@ impl Mio {
     }
 
     /// Whether the LSU has a request that it can serve.
-    pub(in crate::model) fn is_ready(&self) -> bool {
+    pub(crate) fn is_ready(&self) -> bool {
         self.subpartitions.iter().any(SubPartition::is_ready)
     }
 
     /// The sub-partition that the LSU serves next: that whose first request was issued first, but for the grants after a miss.
-    pub(in crate::model) fn arbitrate(&mut self) -> Option<usize> {
+    pub(crate) fn arbitrate(&mut self) -> Option<usize> {
         let missed = self.missed.take();
         let stalled = self.subpartitions.iter().filter(|other| other.in_lsu > 0 && other.awaits_line).count();
         if stalled >= self.stalled_subpartitions {
@@ -165,13 +165,13 @@ impl Mio {
     }
 
     /// Adds a request to the MIO queue of a sub-partition.
-    pub(in crate::model) fn add(&mut self, subpartition: usize, request: MioRequest) {
+    pub(crate) fn add(&mut self, subpartition: usize, request: MioRequest) {
         self.subpartitions[subpartition].queue.push_back(request);
         self.issue_to_lsu();
     }
 
     /// Removes the first request of a sub-partition.
-    pub(in crate::model) fn remove(&mut self, subpartition: usize) {
+    pub(crate) fn remove(&mut self, subpartition: usize) {
         self.subpartitions[subpartition].queue.pop_front();
         self.subpartitions[subpartition].in_lsu -= 1;
         self.in_lsu -= 1;
@@ -179,7 +179,7 @@ impl Mio {
     }
 
     /// The requests that were issued to the LSU since this was last asked.
-    pub(in crate::model) fn take_issued(&mut self) -> impl Iterator<Item = (usize, usize, usize)> + use<> {
+    pub(crate) fn take_issued(&mut self) -> impl Iterator<Item = (usize, usize, usize)> + use<> {
         std::mem::take(&mut self.just_issued).into_iter()
     }
 

@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 /// A load, by its slot, its warp and its index among the warp's requests.
-pub(in crate::model) type Load = (usize, usize, usize);
+pub(crate) type Load = (usize, usize, usize);
 
 #[derive(Default)]
 pub(super) struct StalledReads {
