@@ -1,5 +1,5 @@
 //! A GPU as a description gives it, each figure with its source. What descriptions leave open is in
-//! [`constants`](super::constants).
+//! `constants.rs`.
 
 use serde::{Deserialize, Serialize};
 use system::input;

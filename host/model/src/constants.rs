@@ -270,6 +270,8 @@ mod tests {
                 }
             }
         }
+        // rustfmt breaks chains.
+        code.retain(|letter| !letter.is_whitespace());
         for (name, Fitted { unit, fitted_to, meaning, .. }) in table {
             assert!(!unit.is_empty() && !fitted_to.is_empty() && meaning.ends_with('.'), "{name}");
             let uses = [format!("constants.{name}"), format!("table.{name}")];

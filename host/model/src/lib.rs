@@ -1,7 +1,7 @@
 //! Predicts what the memory system of a chip makes of a launch, and how long it takes: none of it is measured.
 //!
-//! The simulator hands over what the warps ask for, block by block; a [`Machine`] replays it on the chip's SMs, caches and DRAM. A long
-//! launch is replayed in part and extrapolated from its steady state ([`steady_state`]).
+//! The simulator hands over what the warps ask for, block by block; a `Machine` replays it on the chip's SMs, caches and DRAM. A long
+//! launch is replayed in part and extrapolated from its steady state (`steady_state.rs`).
 //!
 //! | file | unit |
 //! | --- | --- |
@@ -317,9 +317,9 @@ pub fn predict(run: &Subject<'_>, chip: &Chip, effort: Effort) -> Result<Predict
     } else {
         here
     };
-    let overhead = Constants::of(chip).launch_overhead_cycles;
-    let cycles = end.cycles + overhead;
-    let (limit, limit_share) = limiter(&end, cycles, overhead);
+    let constants = Constants::of(chip);
+    let cycles = end.cycles + constants.launch_overhead_cycles;
+    let (limit, limit_share) = limiter(&end, cycles, constants.launch_overhead_cycles);
     let predicted_ms = cycles / chip.clock_ghz / 1e6;
     let traffic = stores.of_launch(end.traffic, &given.sites, total as f64 / max_blocks as f64);
     Ok(Prediction { predicted_ms, limit, limit_share, traffic, blocks_per_sm, replayed_share, trust })

@@ -7,11 +7,11 @@ mod lsu;
 mod memory;
 mod scheduler;
 
+use super::super::sm::l1_set;
 use super::block::requests_by_warp;
 use super::events::key;
 use super::issue::ALL;
 use super::*;
-use crate::sm::l1_set;
 use engine::Pc;
 use engine::trace::{Line, Lines, TAG_BANKS, Traced, WHOLE_BLOCK, What, tag_bank};
 use gpu::suite::noise;
