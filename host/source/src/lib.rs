@@ -1,14 +1,16 @@
 //! The front end that carries out kernels from their Rust source: lane by lane on the CPU, each on a stack of its own.
 //!
 //! One concern a file: `block` schedules the threads of a block, `thread` says what each waits for, `stack` and `overflow` keep and
-//! watch their stacks, `lane` is the machine that a thread's calls go to, `context` what it does to the block, `requests` puts the
-//! accesses of a warp together, and `job` is what all workers share.
+//! watch their stacks, `lane` is the machine that a thread's calls go to, `context` the block that it runs in, `access` carries out
+//! what it does, `requests` puts the accesses of a warp together, `count` has them counted, and `job` is what all workers share.
 //! What a request costs, the memory behind it, the sanitizer and the traces are the [`engine`]'s.
 //!
 //! It knows the facade that kernels are written against ([`gpu::device::host`]), and nothing of GPUs, models or reports.
 
+mod access;
 mod block;
 mod context;
+mod count;
 mod job;
 mod lane;
 mod overflow;
