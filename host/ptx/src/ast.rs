@@ -109,6 +109,12 @@ impl Type {
         u64::from(self.bits().div_ceil(8))
     }
 
+    /// Whether it is a floating-point number of 16 bits, or a pair of them.
+    #[must_use]
+    pub fn is_half(self) -> bool {
+        matches!(self, Self::Float(16) | Self::F16x2 | Self::Bf16 | Self::Bf16x2)
+    }
+
     /// Whether it is a signed integer.
     #[must_use]
     pub fn is_signed(self) -> bool {
