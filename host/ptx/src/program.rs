@@ -132,7 +132,11 @@ pub(crate) struct Fixed {
 pub(crate) enum Value {
     Bits(u64),
     /// Bytes of the parameters.
-    Parameter { offset: u64, bytes: u32, is_signed: bool },
+    Parameter {
+        offset: u64,
+        bytes: u32,
+        is_signed: bool,
+    },
     /// The address of a static array of shared memory, and bytes behind it.
     Shared(u32, i64),
     /// Of the dynamic one.

@@ -182,7 +182,7 @@ fn permute(form: &Form<'_>) -> Option<Alu> {
     let mode = ["f4e", "b4e", "rc8", "ecl", "ecr", "rc16"].into_iter().find(|mode| form.has(mode));
     match mode {
         None => lanes!(Narrow <- |a: Narrow, b: Narrow, c: Narrow| bytes(a, b, |place| c >> (4 * place) & 15)),
-        Some("f4e") => lanes!(Narrow <- |a: Narrow, b: Narrow, c: Narrow| bytes(a, b, |place| (c & 3) + place & 7)),
+        Some("f4e") => lanes!(Narrow <- |a: Narrow, b: Narrow, c: Narrow| bytes(a, b, |place| ((c & 3) + place) & 7)),
         Some("b4e") => lanes!(Narrow <- |a: Narrow, b: Narrow, c: Narrow| {
             bytes(a, b, |place| (c & 3).wrapping_sub(place) & 7)
         }),

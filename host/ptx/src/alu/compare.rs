@@ -59,12 +59,12 @@ macro_rules! relations {
     ($relation:expr, $build:ident) => {
         match $relation {
             "eq" => $build!(|a, b| a == b),
-            "ne" => $build!(|a, b| a < b || a > b),
+            "ne" => $build!(|a, b| a != b && !a.is_nan() && !b.is_nan()),
             "lt" => $build!(|a, b| a < b),
             "le" => $build!(|a, b| a <= b),
             "gt" => $build!(|a, b| a > b),
             "ge" => $build!(|a, b| a >= b),
-            "equ" => $build!(|a, b| !(a < b || a > b)),
+            "equ" => $build!(|a, b| a == b || a.is_nan() || b.is_nan()),
             "neu" => $build!(|a, b| a != b),
             "ltu" => $build!(|a, b| a < b || a.is_nan() || b.is_nan()),
             "leu" => $build!(|a, b| a <= b || a.is_nan() || b.is_nan()),

@@ -33,7 +33,9 @@ impl Number {
         match self {
             Self::Integer { bits, is_signed } => bits.trailing_zeros() - 3 + 4 * u32::from(is_signed),
             Self::Double => 8,
-            Self::Float(format) => 9 + [F16, BF16, F32, TF32].iter().position(|known| *known == format).unwrap_or(2) as u32,
+            Self::Float(format) => {
+                9 + [F16, BF16, F32, TF32].iter().position(|known| *known == format).unwrap_or(2) as u32
+            }
         }
     }
 
@@ -59,12 +61,12 @@ pub(crate) struct Conversion {
     pub(crate) rectifies: bool,
 }
 
-const MODES: [Rounding; 5] =
-    [Rounding::Nearest, Rounding::NearestAway, Rounding::Zero, Rounding::Down, Rounding::Up];
+const MODES: [Rounding; 5] = [Rounding::Nearest, Rounding::NearestAway, Rounding::Zero, Rounding::Down, Rounding::Up];
 
 impl Conversion {
     pub(super) fn of(form: &Form<'_>, to: Type, from: Type) -> Option<Self> {
-        let whole = [("rni", Rounding::Nearest), ("rzi", Rounding::Zero), ("rmi", Rounding::Down), ("rpi", Rounding::Up)];
+        let whole =
+            [("rni", Rounding::Nearest), ("rzi", Rounding::Zero), ("rmi", Rounding::Down), ("rpi", Rounding::Up)];
         let whole = whole.into_iter().find(|(name, _)| form.has(name)).map(|(_, mode)| mode);
         Some(Self {
             from: Number::of(from)?,
@@ -194,7 +196,10 @@ fn range(bits: u32, is_signed: bool) -> [i128; 2] {
 
 /// What carries out a `cvt`, and the word that its last source is to hold, if it has one more than is written.
 pub(super) fn find(form: &Form<'_>) -> Option<(Alu, Option<u32>)> {
-    if ["e4m3", "e5m2", "e2m1", "satfinite", "rs", "scaled"].iter().any(|part| form.modifiers.iter().any(|m| m.contains(part))) {
+    if ["e4m3", "e5m2", "e2m1", "satfinite", "rs", "scaled"]
+        .iter()
+        .any(|part| form.modifiers.iter().any(|m| m.contains(part)))
+    {
         return None;
     }
     let &[to, from] = form.types.as_slice() else { return None };

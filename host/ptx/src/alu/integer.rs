@@ -35,8 +35,15 @@ pub(super) fn find(form: &Form<'_>) -> Option<Alu> {
             _ => None,
         },
         "neg" => typed!(ty, |a| a.wrapping_neg()),
-        "min" if has("relu") => typed!(ty, |a, b| a.min(b).max(0)),
-        "max" if has("relu") => typed!(ty, |a, b| a.max(b).max(0)),
+        "min" | "max" if has("relu") => match (form.opcode, ty) {
+            ("min", Type::Signed(32)) => {
+                lanes!(Narrow <- |a: Narrow, b: Narrow| (a as i32).min(b as i32).max(0) as u32)
+            }
+            ("max", Type::Signed(32)) => {
+                lanes!(Narrow <- |a: Narrow, b: Narrow| (a as i32).max(b as i32).max(0) as u32)
+            }
+            _ => None,
+        },
         "min" => typed!(ty, |a, b| a.min(b)),
         "max" => typed!(ty, |a, b| a.max(b)),
         "and" | "or" | "xor" | "not" | "cnot" => logic(form.opcode, ty),
@@ -118,15 +125,15 @@ fn high_product(ty: Type) -> Option<Alu> {
     match ty {
         Type::Unsigned(16) => lanes!(Half <- |a: Half, b: Half| a.wrapping_mul(b) >> 16),
         Type::Signed(16) => lanes!(Half <- |a: Half, b: Half| {
-            (i32::from(a as u16 as i16) * i32::from(b as u16 as i16) >> 16) as u32
+            ((i32::from(a as u16 as i16) * i32::from(b as u16 as i16)) >> 16) as u32
         }),
-        Type::Unsigned(32) => lanes!(Narrow <- |a: Narrow, b: Narrow| (u64::from(a) * u64::from(b) >> 32) as u32),
+        Type::Unsigned(32) => lanes!(Narrow <- |a: Narrow, b: Narrow| ((u64::from(a) * u64::from(b)) >> 32) as u32),
         Type::Signed(32) => {
-            lanes!(Narrow <- |a: Narrow, b: Narrow| (i64::from(a as i32) * i64::from(b as i32) >> 32) as u32)
+            lanes!(Narrow <- |a: Narrow, b: Narrow| ((i64::from(a as i32) * i64::from(b as i32)) >> 32) as u32)
         }
-        Type::Unsigned(64) => lanes!(Wide <- |a: Wide, b: Wide| (u128::from(a) * u128::from(b) >> 64) as u64),
+        Type::Unsigned(64) => lanes!(Wide <- |a: Wide, b: Wide| ((u128::from(a) * u128::from(b)) >> 64) as u64),
         Type::Signed(64) => {
-            lanes!(Wide <- |a: Wide, b: Wide| (i128::from(a as i64) * i128::from(b as i64) >> 64) as u64)
+            lanes!(Wide <- |a: Wide, b: Wide| ((i128::from(a as i64) * i128::from(b as i64)) >> 64) as u64)
         }
         _ => None,
     }
@@ -135,20 +142,20 @@ fn high_product(ty: Type) -> Option<Alu> {
 fn high_sum(ty: Type, saturates: bool) -> Option<Alu> {
     match ty {
         Type::Signed(32) if saturates => lanes!(Narrow <- |a: Narrow, b: Narrow, c: Narrow| {
-            ((i64::from(a as i32) * i64::from(b as i32) >> 32) as i32).saturating_add(c as i32) as u32
+            (((i64::from(a as i32) * i64::from(b as i32)) >> 32) as i32).saturating_add(c as i32) as u32
         }),
         _ if saturates => None,
         Type::Unsigned(32) => lanes!(Narrow <- |a: Narrow, b: Narrow, c: Narrow| {
-            ((u64::from(a) * u64::from(b) >> 32) as u32).wrapping_add(c)
+            (((u64::from(a) * u64::from(b)) >> 32) as u32).wrapping_add(c)
         }),
         Type::Signed(32) => lanes!(Narrow <- |a: Narrow, b: Narrow, c: Narrow| {
-            ((i64::from(a as i32) * i64::from(b as i32) >> 32) as u32).wrapping_add(c)
+            (((i64::from(a as i32) * i64::from(b as i32)) >> 32) as u32).wrapping_add(c)
         }),
         Type::Unsigned(64) => lanes!(Wide <- |a: Wide, b: Wide, c: Wide| {
-            ((u128::from(a) * u128::from(b) >> 64) as u64).wrapping_add(c)
+            (((u128::from(a) * u128::from(b)) >> 64) as u64).wrapping_add(c)
         }),
         Type::Signed(64) => lanes!(Wide <- |a: Wide, b: Wide, c: Wide| {
-            ((i128::from(a as i64) * i128::from(b as i64) >> 64) as u64).wrapping_add(c)
+            (((i128::from(a as i64) * i128::from(b as i64)) >> 64) as u64).wrapping_add(c)
         }),
         _ => None,
     }
@@ -169,10 +176,10 @@ fn of_24_bits(form: &Form<'_>, ty: Type) -> Option<Alu> {
             lanes!(Narrow <- |a: Narrow, b: Narrow| (low(a, true) * low(b, true)) as u32)
         }
         ("mul24", Type::Unsigned(32), true) => {
-            lanes!(Narrow <- |a: Narrow, b: Narrow| (low(a, false) * low(b, false) >> 16) as u32)
+            lanes!(Narrow <- |a: Narrow, b: Narrow| ((low(a, false) * low(b, false)) >> 16) as u32)
         }
         ("mul24", Type::Signed(32), true) => {
-            lanes!(Narrow <- |a: Narrow, b: Narrow| (low(a, true) * low(b, true) >> 16) as u32)
+            lanes!(Narrow <- |a: Narrow, b: Narrow| ((low(a, true) * low(b, true)) >> 16) as u32)
         }
         ("mad24", Type::Unsigned(32), false) => lanes!(Narrow <- |a: Narrow, b: Narrow, c: Narrow| {
             ((low(a, false) * low(b, false)) as u32).wrapping_add(c)

@@ -167,3 +167,6 @@ pub(crate) fn resized(from: Class, to: Class, signed_bits: Option<u32>) -> Optio
         _ => None,
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -258,7 +258,11 @@ impl<'m, 'a> Lowering<'m, 'a> {
         let yes = if to == Type::Float(32) { 1f32.to_bits().into() } else { 0xFFFF_FFFF };
         let [yes, no] = [yes, 0].map(|bits| self.holding(class, Value::Bits(bits)));
         let target = self.target(target, class)?;
-        self.emit_alu(lanes!(Narrow <- |a: Narrow, b: Narrow, c: Pred| if c { a } else { b }), target, &[yes, no, result])
+        self.emit_alu(
+            lanes!(Narrow <- |a: Narrow, b: Narrow, c: Pred| if c { a } else { b }),
+            target,
+            &[yes, no, result],
+        )
     }
 
     /// Sums of several words: what is carried stands in a predicate that no name means.

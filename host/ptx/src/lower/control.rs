@@ -38,7 +38,9 @@ impl<'m, 'a> Lowering<'m, 'a> {
     fn call(&mut self, operands: &'m [Operand<'a>]) -> Result<(), Failure> {
         let none: &[Operand<'a>] = &[];
         let (returns, name, arguments) = match operands {
-            [Operand::List(returns), Operand::Name(name), Operand::List(arguments), ..] => (&returns[..], name, &arguments[..]),
+            [Operand::List(returns), Operand::Name(name), Operand::List(arguments), ..] => {
+                (&returns[..], name, &arguments[..])
+            }
             [Operand::List(returns), Operand::Name(name)] => (&returns[..], name, none),
             [Operand::Name(name), Operand::List(arguments), ..] => (none, name, &arguments[..]),
             [Operand::Name(name)] => (none, name, none),

@@ -54,7 +54,9 @@ impl<'m, 'a> Lowering<'m, 'a> {
     }
 
     fn atomic(&self, instruction: &Instruction<'_>, ty: Type) -> Result<Action, Failure> {
-        if instruction.modifiers().any(|modifier| matches!(modifier, "v2" | "v4" | "v8" | "noftz" | "vec")) && !ty.is_half() {
+        if instruction.modifiers().any(|modifier| matches!(modifier, "v2" | "v4" | "v8" | "noftz" | "vec"))
+            && !ty.is_half()
+        {
             return Err("atomics on vectors are not carried out".to_owned());
         }
         let found = instruction.modifiers().find_map(|name| atomic::find(name, ty));
@@ -62,20 +64,15 @@ impl<'m, 'a> Lowering<'m, 'a> {
     }
 
     /// A load of a parameter whose place is known: a copy of a constant.
-    fn known_parameter(
-        &mut self,
-        target: &Operand<'a>,
-        address: &Operand<'a>,
-        ty: Type,
-    ) -> Result<bool, Failure> {
+    fn known_parameter(&mut self, target: &Operand<'a>, address: &Operand<'a>, ty: Type) -> Result<bool, Failure> {
         let Operand::Address(Some(name), offset, _) = address else { return Ok(false) };
         let Some(Named::Parameter(variable, begin)) = self.scopes.get(name) else { return Ok(false) };
         let parts = self.targets(target)?;
         for (number, part) in parts.into_iter().enumerate() {
             let Some((class, slot)) = part else { continue };
             let behind = offset.wrapping_add(number as i64 * ty.bytes().cast_signed());
-            let is_inside = u64::try_from(behind)
-                .is_ok_and(|behind| behind + ty.bytes() <= variable.bytes().unwrap_or(0));
+            let is_inside =
+                u64::try_from(behind).is_ok_and(|behind| behind + ty.bytes() <= variable.bytes().unwrap_or(0));
             if !is_inside {
                 return Err(format!(
                     "{} bytes at byte {behind} of the parameter `{name}`, which has {}",

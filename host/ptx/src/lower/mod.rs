@@ -243,7 +243,8 @@ impl<'m, 'a> Lowering<'m, 'a> {
     fn statement(&mut self, instruction: &'m Instruction<'a>) {
         if self.code.len() > MOST_INSTRUCTIONS {
             if self.error.is_none() {
-                let failure = format!("`{}` has more than {MOST_INSTRUCTIONS} instructions, with its calls", self.entry);
+                let failure =
+                    format!("`{}` has more than {MOST_INSTRUCTIONS} instructions, with its calls", self.entry);
                 self.fail(instruction.place, failure);
             }
             return;
@@ -297,7 +298,7 @@ impl<'m, 'a> Lowering<'m, 'a> {
     fn scratch(&mut self, class: Class) -> u32 {
         let sizes = &mut self.sizes[bank(class)];
         sizes.own += 1;
-        sizes.own - 1 | OWN
+        (sizes.own - 1) | OWN
     }
 
     /// The slot that always holds a value.

@@ -26,7 +26,15 @@ impl<'m, 'a> Lowering<'m, 'a> {
                     let (target, predicate) = (self.any_target(target)?, self.any_target(predicate)?);
                     let mask = self.source(mask, Class::Narrow)?;
                     let source = (Class::Narrow, mask);
-                    self.exchange(Exchange { what: Exchanged::Elect, target, predicate, source, lane: NONE, clamp: NONE, mask })
+                    self.exchange(Exchange {
+                        what: Exchanged::Elect,
+                        target,
+                        predicate,
+                        source,
+                        lane: NONE,
+                        clamp: NONE,
+                        mask,
+                    })
                 }
                 _ => Err("it takes `d|p` and a mask".to_owned()),
             },
@@ -134,7 +142,8 @@ impl<'m, 'a> Lowering<'m, 'a> {
 
     fn redux(&mut self, instruction: &'m Instruction<'a>) -> Result<(), Failure> {
         let ty = last_type(instruction)?;
-        let operation = instruction.modifiers().find(|name| matches!(*name, "add" | "min" | "max" | "and" | "or" | "xor"));
+        let operation =
+            instruction.modifiers().find(|name| matches!(*name, "add" | "min" | "max" | "and" | "or" | "xor"));
         let what = match (operation, ty) {
             (Some("add"), Type::Unsigned(32) | Type::Signed(32)) => Exchanged::Add,
             (Some("min"), Type::Unsigned(32)) => Exchanged::MinUnsigned,

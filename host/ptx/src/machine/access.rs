@@ -1,9 +1,7 @@
 //! An access: to which memory its lanes go, and those kinds of memory that make no request: a thread's own, and parameters.
 
 use super::block::Runner;
-use crate::program::{
-    Access, Action, LOCAL_WINDOW, PARAMETER_WINDOW, SHARED_WINDOW, Where,
-};
+use crate::program::{Access, Action, LOCAL_WINDOW, PARAMETER_WINDOW, SHARED_WINDOW, Where};
 use crate::registers::Class;
 use std::sync::Arc;
 
@@ -55,8 +53,12 @@ impl Runner {
             let inside = address.checked_add(width).is_some_and(|end| end <= size);
             if !inside || !address.is_multiple_of(width) {
                 let detail = match inside {
-                    true => format!("a thread accesses {width} bytes at byte {address} of its local memory, which is no multiple of {width}"),
-                    false => format!("a thread accesses {width} bytes at byte {address} of its local memory, which has {size}"),
+                    true => format!(
+                        "a thread accesses {width} bytes at byte {address} of its local memory, which is no multiple of {width}"
+                    ),
+                    false => format!(
+                        "a thread accesses {width} bytes at byte {address} of its local memory, which has {size}"
+                    ),
                 };
                 self.missed(warp, lane, access.instructions[0], detail);
                 return false;
@@ -85,7 +87,9 @@ impl Runner {
         let mut data = [[0u64; 32]; 4];
         for lane in (0..32).filter(|lane| mask >> lane & 1 == 1) {
             let address = addresses[lane].wrapping_sub(PARAMETER_WINDOW);
-            let cell = usize::try_from(address).ok().and_then(|begin| self.job.parameters.get(begin..begin.checked_add(width as usize)?));
+            let cell = usize::try_from(address)
+                .ok()
+                .and_then(|begin| self.job.parameters.get(begin..begin.checked_add(width as usize)?));
             match (cell, access.action) {
                 (Some(cell), Action::Load) => read(cell, lane, &mut data),
                 _ => {

@@ -73,8 +73,10 @@ impl Runner {
         let is_in = |lane: usize| lanes >> lane & 1 == 1;
         let members = || (0..32).filter(|lane| is_in(*lane));
         let set = members().fold(0u32, |set, lane| set | u32::from(source[lane] != 0) << lane);
-        let alike = |lane: usize| members().filter(|other| source[*other] == source[lane]).fold(0, |all, lane| all | 1 << lane);
-        let folded = |start: u32, fold: fn(u32, u32) -> u32| members().fold(start, |all, lane| fold(all, source[lane] as u32));
+        let alike =
+            |lane: usize| members().filter(|other| source[*other] == source[lane]).fold(0, |all, lane| all | 1 << lane);
+        let folded =
+            |start: u32, fold: fn(u32, u32) -> u32| members().fold(start, |all, lane| fold(all, source[lane] as u32));
         let same = |value: u32| [u64::from(value); 32];
         let mut predicates = [0; 32];
         let results = match exchange.what {

@@ -81,7 +81,7 @@ impl Job {
                 Special::Nctaid(axis) => launch.grid[axis],
                 Special::Lane => lane as u32,
                 Special::Warp => warp as u32,
-                Special::Warps => threads.div_ceil(32) as u32,
+                Special::Warps => threads.div_ceil(32),
                 Special::LaneMask(0) => (1 << lane) - 1,
                 Special::LaneMask(1) => u32::MAX >> (31 - lane),
                 Special::LaneMask(2) => 1 << lane,

@@ -80,7 +80,10 @@ fn check(program: &Program, plan: &Plan, words: &[u64], written: &[bool]) -> Res
     }
     if words.len() != program.parameter_words() {
         let takes = program.parameter_words();
-        return fail(format!("takes {takes} words of parameters, and {} are given: one for each, in their order", words.len()));
+        return fail(format!(
+            "takes {takes} words of parameters, and {} are given: one for each, in their order",
+            words.len()
+        ));
     }
     if written.len() != plan.buffers.len() {
         let (said, buffers) = (written.len(), plan.buffers.len());
@@ -108,3 +111,6 @@ fn base_of(program: &Program, plan: &Plan, name: &'static str, bytes: u64) -> Re
     })?;
     Ok(Memory::base(number))
 }
+
+#[cfg(test)]
+pub(crate) mod tests;

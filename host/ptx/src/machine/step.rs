@@ -146,7 +146,8 @@ impl Runner {
         warp.steps += 1;
         let most = self.job.launch.limits.calls;
         if warp.steps > most {
-            let (lanes, detail) = (warp.live, format!("a warp has taken more than {most} steps: accesses, and rounds of loops"));
+            let (lanes, detail) =
+                (warp.live, format!("a warp has taken more than {most} steps: accesses, and rounds of loops"));
             self.find(number, lanes, Kind::NonTerminating, pc, detail);
             return false;
         }
@@ -165,7 +166,8 @@ impl Runner {
                 return false;
             };
             let together =
-                (0..32).filter(|other| indices[*other] == indices[lane]).fold(0, |lanes, other| lanes | 1 << other) & rest;
+                (0..32).filter(|other| indices[*other] == indices[lane]).fold(0, |lanes, other| lanes | 1 << other)
+                    & rest;
             rest &= !together;
             let Some(frame) = self.warps[number].frames.last_mut() else { return true };
             if together == frame.mask {
@@ -186,7 +188,8 @@ impl Runner {
         if active != live {
             let other = 32 * number + (live & !active).trailing_zeros() as usize % 32;
             let who = triple(self.job.launch.thread_idx(other as u32));
-            let detail = format!("a thread waits at this barrier, to which thread {who} of its warp does not come with it");
+            let detail =
+                format!("a thread waits at this barrier, to which thread {who} of its warp does not come with it");
             self.find(number, active, Kind::DivergentBarrier, pc, detail);
             return self.stop();
         }

@@ -16,7 +16,10 @@ pub(super) struct Frame {
 pub(super) enum State {
     Runs,
     /// Its lanes wait at the block's barrier, the instruction at that place, of that number.
-    Waits { at: u32, number: u32 },
+    Waits {
+        at: u32,
+        number: u32,
+    },
     Ended,
 }
 

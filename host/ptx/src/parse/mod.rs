@@ -349,4 +349,4 @@ impl<'a> Parser<'a> {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -180,7 +180,7 @@ impl<'a> Parser<'a> {
                     _ => return Err(ParseError::new(token.place, format!("`{text}` stands before no integer"))),
                 })
             }
-            _ => Err(self.error("a constant should stand here".to_owned())),
+            _ => Err(self.error("a constant should stand here")),
         }
     }
 }
