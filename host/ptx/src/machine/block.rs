@@ -1,11 +1,11 @@
 //! A block: runs its warps one after another, each to the next barrier.
 
+use super::hand::Hand;
 use super::job::Job;
-use super::region::Hand;
 use super::warp::{State, Warp};
 use crate::program::{Op, Reduction, Special, Value};
 use crate::registers::{Class, Lanes, Narrow, Pred, Registers, Wide};
-use engine::{Kind, Worker, triple};
+use engine::{Finding, Kind, Machine, Worker, triple};
 use std::sync::Arc;
 
 /// Runs blocks, one after another, on the calling thread.
@@ -132,6 +132,19 @@ impl Runner {
     /// The lowest thread of a warp that has not ended.
     pub(super) fn first_thread(&self, warp: usize) -> usize {
         32 * warp + self.warps[warp].live.trailing_zeros() as usize % 32
+    }
+}
+
+impl Machine for Job {
+    type Runner = Runner;
+
+    fn runner(self: &Arc<Self>, _: usize) -> Runner {
+        Runner::new(Arc::clone(self))
+    }
+
+    /// Every loop of the machine counts its rounds, so none is silent.
+    fn watch(&self) -> Option<Finding> {
+        None
     }
 }
 

@@ -1,57 +1,13 @@
 //! Accesses to global, shared and constant memory: where lanes go, what they move, and the request that they make.
 
 use super::block::Runner;
+use super::hand::Hand;
 use crate::program::{Access, Action};
 use crate::registers::{Class, Half, Lanes, Narrow, Pred, Wide};
 use engine::{Element, Instruction, Kind, Look, Request};
 use gpu::suite::Space;
 use std::ptr;
 use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering::Relaxed};
-
-/// The part of a buffer or shared array that an access found at hand the last time.
-#[derive(Clone, Copy)]
-pub(crate) struct Hand {
-    space: Option<Space>,
-    /// The address where the buffer or array begins.
-    base: u64,
-    /// What the engine counts from: the same, or the place in shared memory.
-    start: u64,
-    /// The first byte at hand, and how many there are.
-    first: u64,
-    bytes: u64,
-    /// Where byte 0 would stand.
-    elements: *mut u8,
-}
-
-impl Hand {
-    pub(crate) const NONE: Self =
-        Self { space: None, base: 0, start: 0, first: 0, bytes: 0, elements: ptr::null_mut() };
-
-    /// Where the lanes in `mask` go, from element 0 on, if all of them go to what is at hand, and are aligned. Other lanes are said to go
-    /// to the first byte.
-    #[inline(always)]
-    fn offsets(&self, mask: u32, addresses: &[u64; 32], instruction: Instruction) -> Option<[u64; 32]> {
-        let width = instruction.width();
-        if self.space != Some(instruction.space) || self.bytes < width {
-            return None;
-        }
-        let (begin, most) = (self.base.wrapping_add(self.first), self.bytes - width);
-        let mut offsets = addresses.map(|address| address.wrapping_sub(begin));
-        if mask != u32::MAX {
-            for (lane, offset) in offsets.iter_mut().enumerate() {
-                *offset = if mask >> lane & 1 != 0 { *offset } else { 0 };
-            }
-        }
-        // The highest bit tells whether one of them is beyond the most, which is far below it.
-        let beyond = offsets.iter().fold(0, |beyond, offset| beyond | *offset | most.wrapping_sub(*offset));
-        let odd = offsets.iter().fold(self.first, |odd, offset| odd | *offset);
-        if beyond >> 63 != 0 || odd & (width - 1) != 0 {
-            return None;
-        }
-        offsets.iter_mut().for_each(|offset| *offset += self.first);
-        Some(offsets)
-    }
-}
 
 /// Where the lanes of an access go that were found one by one: their cells, and the request's parts.
 struct Cells {
