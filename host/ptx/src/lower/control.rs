@@ -8,6 +8,10 @@ use crate::ast::{Function, Instruction, Operand, StateSpace};
 use crate::program::{NONE, Op};
 use crate::registers::Class;
 
+/// Calls that are inlined in one another, and in all.
+const DEEPEST_CALLS: usize = 64;
+const MOST_CALLS: usize = 1 << 14;
+
 impl<'m, 'a> Lowering<'m, 'a> {
     pub(super) fn control(&mut self, instruction: &'m Instruction<'a>) -> Result<(), Failure> {
         match (instruction.opcode, instruction.operands.as_slice()) {
@@ -54,6 +58,12 @@ impl<'m, 'a> Lowering<'m, 'a> {
         if *name == "vprintf" && !self.module_functions.contains_key(name) {
             return Ok(());
         }
+        self.inlined += 1;
+        if self.calls.len() >= DEEPEST_CALLS || self.inlined > MOST_CALLS {
+            return Err(format!(
+                "calls are carried out {DEEPEST_CALLS} deep and {MOST_CALLS} in all, each in its place, and `{name}` is beyond that"
+            ));
+        }
         let Some(&function) = self.module_functions.get(name) else {
             let is_register = self.scopes.register(name).is_some();
             return Err(match is_register {
@@ -73,10 +83,10 @@ impl<'m, 'a> Lowering<'m, 'a> {
                 returns.len()
             ));
         }
-        self.inlined(function, returns, arguments)
+        self.inline(function, returns, arguments)
     }
 
-    fn inlined(
+    fn inline(
         &mut self,
         function: &'m Function<'a>,
         returns: &'m [Operand<'a>],

@@ -77,6 +77,8 @@ struct Lowering<'m, 'a> {
     parameters: Vec<(u64, u64)>,
     /// The functions that are being inlined, each with the label behind its call.
     calls: Vec<(&'a str, u32)>,
+    /// Calls that have been inlined so far.
+    inlined: usize,
     /// The guard of the instruction that is being lowered, and where it stands.
     guard: (u32, bool),
     pc: Pc,
@@ -124,6 +126,7 @@ impl<'m, 'a> Lowering<'m, 'a> {
             local_bytes: 0,
             parameters: Vec::new(),
             calls: Vec::new(),
+            inlined: 0,
             guard: (NONE, false),
             place: function.place,
             error: None,
@@ -269,6 +272,7 @@ impl<'m, 'a> Lowering<'m, 'a> {
         match instruction.opcode {
             "bra" | "brx" | "ret" | "exit" | "call" | "trap" => self.control(instruction),
             "ld" | "ldu" | "st" | "atom" | "red" => self.access(instruction),
+            "cp" => self.copy_ahead(instruction),
             "bar" | "barrier" | "shfl" | "vote" | "match" | "redux" | "activemask" | "elect" => self.warp(instruction),
             // What orders accesses, or only hints: accesses here take place one after another.
             "membar" | "fence" | "prefetch" | "prefetchu" | "nanosleep" | "pmevent" | "brkpt" | "discard"

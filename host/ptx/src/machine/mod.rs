@@ -90,6 +90,12 @@ fn check(program: &Program, plan: &Plan, words: &[u64], written: &[bool]) -> Res
         let (said, buffers) = (written.len(), plan.buffers.len());
         return fail(format!("has a plan of {buffers} buffers, and of {said} it is said whether they may be written"));
     }
+    let needed = bytes_of_a_worker(program, plan);
+    if let Some(available) = limits::available().filter(|available| needed > *available) {
+        return fail(format!(
+            "needs {needed} bytes for the registers and local memory of a block, and {available} are available: choose smaller blocks"
+        ));
+    }
     match program.block {
         Some(block) if block != plan.launch.block => {
             fail(format!("asks for blocks of {block:?} threads (`.reqntid`), and the plan has {:?}", plan.launch.block))

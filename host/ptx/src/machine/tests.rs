@@ -166,6 +166,23 @@ ret;";
 }
 
 #[test]
+fn copies_ahead_of_use_are_a_load_and_a_store() {
+    let body = "
+mov.u32 %r1, e_tile; cvt.u32.u64 %r2, %at; add.u32 %r1, %r1, %r2;
+cp.async.ca.shared.global [%r1], [%in], 8;
+cp.async.commit_group; cp.async.wait_group 0; bar.sync 0;
+xor.b32 %r2, %r2, 8; mov.u32 %r3, e_tile; add.u32 %r3, %r3, %r2; ld.shared.b64 %d1, [%r3];
+st.global.b64 [%out], %d1; ret;";
+    let text = module(".shared .align 16 .b8 e_tile[512];", body);
+    let input: Vec<u64> = (0..64).collect();
+    assert_eq!(written(&text, 64, &input), (0..64).map(|i| i ^ 1).collect::<Vec<u64>>());
+    let sites = run(&text, 1, 64, &input, 1).sites;
+    let at: Vec<_> = sites.iter().map(|site| (site.space, site.operation, site.counts.requests)).collect();
+    let copy = [(Space::Global, Operation::Load, 2), (Space::Shared, Operation::Store, 2)];
+    assert!(copy.iter().all(|of_copy| at.contains(of_copy)) && at.len() == 4, "{at:?}");
+}
+
+#[test]
 fn lanes_exchange_values() {
     let run = |instruction: &str| {
         let body = format!(
@@ -335,6 +352,12 @@ fn what_is_not_carried_out_is_said_before_anything_runs() {
         let said = error("", body);
         assert!(said.contains(says), "{said}\n{says}");
     }
+    // As many calls as two to the power of the functions, none of which does anything.
+    let doubling: String =
+        (0..70).rev().map(|i| format!(".func f{i}() {{ call f{}; call f{}; }}\n", i + 1, i + 1)).collect();
+    let doubling = format!(".func f70() {{ ret; }}\n{doubling}");
+    assert!(error(&doubling, "call f0;").contains("calls are carried out 64 deep"));
+    assert!(error(&doubling, "call f30;").contains("and 16384 in all"));
     let recursive = ".func f() { call f; ret; }";
     assert!(error(recursive, "call f; ret;").contains("`f` calls itself"));
     let text = module("", "ret;");
