@@ -4,49 +4,11 @@
 
 use busload::sim::{Options, Outcome};
 use busload_tests::{
-    case, checked_and_counted, counterexamples, kernels, kernels_under_test, memory, on_threads, simulate,
+    case, cases, checked_and_counted, counterexamples, kernels, kernels_under_test, memory, on_threads, simulate,
 };
-use gpu::suite::{Axis, AxisKind, Case, Counts, Entry, Family, Operation, Plan, Value};
+use gpu::suite::{Case, Counts, Entry, Operation, Plan, Value};
 use proptest::prelude::*;
 use std::sync::Arc;
-
-/// Square, rectangular, ragged, a row, a column, an element.
-const SHAPES: [(u32, u32); 10] =
-    [(64, 64), (256, 256), (96, 160), (160, 96), (97, 65), (65, 97), (1, 100), (100, 1), (1, 1), (33, 1024)];
-
-/// Around a warp, a vector and a block.
-const ELEMENTS: [u64; 8] = [1, 2, 3, 31, 32, 33, 1000, 4099];
-
-/// The values of an axis that are worth a case each.
-fn values(axis: &Axis) -> Vec<Value> {
-    let mut values: Vec<Value> = match axis.kind {
-        AxisKind::Shape => SHAPES.map(|(rows, columns)| Value::Shape(rows, columns)).into(),
-        AxisKind::Choice(names) => names.iter().copied().map(Value::Choice).collect(),
-        AxisKind::Count { min, max } if axis.name == Axis::ELEMENTS.name => {
-            ELEMENTS.into_iter().filter(|n| (min..=max).contains(n)).map(Value::Count).collect()
-        }
-        AxisKind::Count { min, max } => {
-            let ends = [Some(min), min.checked_add(2), Some(max).filter(|max| *max <= 1024)];
-            let ends = ends.into_iter().flatten().filter(|n| *n <= max).map(Value::Count);
-            axis.in_simulator.iter().copied().chain(ends).collect()
-        }
-    };
-    values.sort();
-    values.dedup();
-    assert!(!values.is_empty(), "the axis {} has no values", axis.name);
-    values
-}
-
-/// Every combination of the values of a family's axes.
-fn cases(family: &Family) -> Vec<Case> {
-    let mut cases = vec![Vec::new()];
-    for axis in family.axes {
-        let values = values(axis);
-        let with = |case: Vec<_>| values.iter().map(move |value| [&case[..], &[(axis.name, *value)]].concat());
-        cases = cases.into_iter().flat_map(with).collect();
-    }
-    cases.into_iter().map(case).collect()
-}
 
 fn plan(entry: &Entry, case: &Case) -> Arc<Plan> {
     let plan = (entry.plan)(case);

@@ -136,14 +136,15 @@ fn the_crates_of_the_host_depend_on_one_another_in_one_direction() {
         .into_iter()
         .map(|(name, package)| (name.as_str().expect("a name"), dependencies(package, true)))
         .collect();
-    let [cuda, engine, gpu, model, plan, source, system] =
-        ["cuda", "engine", "gpu", "model", "plan", "source", "system"].map(|name| format!("busload-{name}"));
+    let [cuda, engine, gpu, model, plan, ptx, source, system] =
+        ["cuda", "engine", "gpu", "model", "plan", "ptx", "source", "system"].map(|name| format!("busload-{name}"));
     let expected = [
         ("busload", vec![&*cuda, &engine, &gpu, &model, &plan, &source, &system]),
         (&cuda, vec![&gpu, &plan, &system]),
         (&engine, vec![&gpu, &plan, &system]),
         (&model, vec![&engine, &gpu, &system]),
         (&plan, vec![&gpu, &system]),
+        (&ptx, vec![&engine, &gpu, &system]),
         (&source, vec![&engine, &gpu, &plan, &system]),
         (&system, vec![]),
     ];
@@ -164,7 +165,7 @@ fn only_the_crate_cuda_imports_cust() {
 /// Another front end carries out PTX: what the engine and the model know of one must hold for both.
 #[test]
 fn neither_the_engine_nor_the_model_knows_a_front_end() {
-    for folder in ["host/engine/src", "host/model/src"] {
+    for folder in ["host/engine/src", "host/model/src", "host/ptx/src"] {
         let code = without_tests(files(folder, ".rs"));
         assert!(!mentions(&code, &["gpu::suite"]).is_empty(), "{folder} does not know what is launched either");
         let words = ["gpu::device", "gpu::kernels", "panic::Location", "track_caller", "corosensei", "source::"];

@@ -22,6 +22,12 @@ pub struct AtHand {
 }
 
 impl Element {
+    /// Where it stands.
+    #[inline(always)]
+    pub fn cell(self) -> *mut u8 {
+        self.cell
+    }
+
     /// Copies its `width` bytes to `value`.
     ///
     /// # Safety

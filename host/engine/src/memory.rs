@@ -171,6 +171,11 @@ impl Memory {
         (buffer < self.plan.buffers.len()).then_some(buffer)
     }
 
+    /// The address where the buffer begins that an address leads into, or before; none if it leads into none.
+    pub fn base_of(&self, address: u64) -> Option<u64> {
+        self.buffer_of(begin(address)).map(Self::base)
+    }
+
     /// Element `index` of `width` bytes from `base` on, or none if it lies outside the buffer. One that is not aligned may
     /// reach over the end.
     #[inline(always)]

@@ -103,12 +103,18 @@ impl SharedMemory {
         number.expect("the front end asks for arrays that the kernel declares")
     }
 
-    /// The array that an address names, and the offset in it.
+    /// The array that an address names, and the offset in it; none for an address that no array has.
     #[inline(always)]
-    fn named(&self, address: u64) -> (&Array, i64) {
+    fn named(&self, address: u64) -> Option<(&Array, i64)> {
         let number = (address as u32).wrapping_add(1 << (OFFSET_BITS - 1)) >> OFFSET_BITS;
         let offset = (address as u32).wrapping_sub(number << OFFSET_BITS).cast_signed();
-        (&self.arrays[number as usize], offset.into())
+        Some((self.arrays.get(number as usize)?, offset.into()))
+    }
+
+    /// The address where the array begins that an address leads into, or before; none if it leads into none.
+    pub fn base_of(&self, address: u64) -> Option<u64> {
+        let (_, offset) = self.named(address)?;
+        Some(u64::from((address as u32).wrapping_add_signed(-(offset as i32))))
     }
 
     /// The address `bytes` bytes behind `base`, in the same array: no offset is far enough from it to lie in another one.
@@ -122,7 +128,7 @@ impl SharedMemory {
     /// The place in the block's memory of element `index` of `width` bytes from `base` on, or none if it lies outside the array.
     #[inline(always)]
     pub fn resolve(&self, base: u64, index: u64, width: u64) -> Option<Element> {
-        let (array, start) = self.named(base);
+        let (array, start) = self.named(base)?;
         let offset = (start + signed(index) * width.cast_signed()).cast_unsigned();
         let inside = offset.checked_add(width).is_some_and(|end| end <= array.bytes.into());
         inside.then(|| {
@@ -134,7 +140,9 @@ impl SharedMemory {
     /// What an access that `resolve` refuses missed.
     #[cold]
     pub fn missed(&self, base: u64, index: u64, width: u64) -> String {
-        let (Array { name, bytes, .. }, start) = self.named(base);
+        let Some((Array { name, bytes, .. }, start)) = self.named(base) else {
+            return "shared memory at an address where the block has none".into();
+        };
         if *bytes == 0 {
             return "dynamic shared memory, of which the launch gives the block none".into();
         }
@@ -159,18 +167,17 @@ impl SharedMemory {
     /// the block access it.
     #[inline]
     pub fn at_hand(&self, base: u64, width: u64) -> Option<AtHand> {
-        let (array, start) = self.named(base);
+        let (array, start) = self.named(base)?;
         // Indices below zero are not at hand.
         let before = u64::try_from(start).ok()?;
         let elements = self.cell(u64::from(array.offset) + before);
         Some(AtHand { first: 0, count: u64::from(array.bytes).saturating_sub(before) / width, elements })
     }
 
-    /// Where the first element that a pointer leads to stands.
+    /// Where the first element that a pointer to an array leads to stands.
     #[inline]
     pub fn place(&self, base: u64) -> u64 {
-        let (array, start) = self.named(base);
-        u64::from(array.offset).wrapping_add_signed(start)
+        self.named(base).map_or(0, |(array, start)| u64::from(array.offset).wrapping_add_signed(start))
     }
 }
 

@@ -1,0 +1,37 @@
+//! The front end that carries out kernels from their PTX, a warp at a time.
+//!
+//! [`parse`] reads a module, [`lower`] makes a register machine's program of one of its entries, and [`simulate`] carries it out over
+//! the [`engine`]: each instruction for the 32 lanes of a warp under its mask, in one loop. A memory instruction under its mask *is* the
+//! request. Lanes that a branch sends apart meet at its immediate post-dominator; what an instruction's `.loc` says is its position.
+//!
+//! It is carried out as the PTX ISA says, not as `ptxas` schedules it: no load is moved, put together with another, or dropped.
+//! Accesses to a thread's own memory (`.local`) and to parameters are carried out and checked, and make no requests.
+//!
+//! The parser is its own. Of the published ones `ptx-90-parser` is deprecated by its author, `singe-ptx` is an alpha without a licence,
+//! and ZLUDA's is no package of the registry; this one borrows the text, names the token and column of an error, bounds nesting, and
+//! keeps opcodes as they are written, so that a new instruction is a line where it is carried out.
+//!
+//! It knows the engine and plans. It may not know the facade that kernels are written against, sources, models or reports.
+
+mod alu;
+mod ast;
+mod atomic;
+mod error;
+mod flow;
+mod intern;
+mod lex;
+mod lower;
+mod machine;
+mod parse;
+mod program;
+mod registers;
+
+pub use ast::{
+    Block, Constant, Function, Initializer, Instruction, Location, Module, Operand, Point, StateSpace, Statement, Type,
+    Variable,
+};
+pub use error::{LowerError, ParseError, Place};
+pub use lower::{Lines, lower};
+pub use machine::{Error, simulate};
+pub use parse::parse;
+pub use program::Program;

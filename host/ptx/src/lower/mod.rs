@@ -1,0 +1,380 @@
+//! From an entry as it is written to a program: registers become slots, labels become places, calls are inlined.
+
+mod arithmetic;
+mod control;
+mod lines;
+mod memory;
+mod names;
+mod operand;
+mod warp;
+
+pub use lines::Lines;
+
+use crate::ast::{Block, Function, Instruction, Module, StateSpace, Statement, Type, Variable};
+use crate::error::{LowerError, Place};
+use crate::flow::{Leads, meeting_points};
+use crate::intern::intern;
+use crate::program::{Access, Exchange, Fixed, Inst, NONE, Op, Program, Value};
+use crate::registers::{Alu, Class, OWN, Sizes};
+use engine::Pc;
+use lines::Positions;
+use names::{Named, Scopes};
+use rustc_hash::FxHashMap;
+
+/// Instructions of an entry, with the functions it calls, at most.
+const MOST_INSTRUCTIONS: usize = 1 << 20;
+
+/// Bytes of local memory of a thread, at most: what the hardware gives one.
+const MOST_LOCAL: u64 = 512 << 10;
+
+/// Lowers the entry of that name.
+///
+/// # Errors
+/// If there is none, or it has an instruction that is not carried out: the first one, and how many others.
+pub fn lower(module: &Module<'_>, entry: &str, lines: Lines<'_>) -> Result<Program, LowerError> {
+    let Some(function) = module.entry(entry) else {
+        let known: Vec<_> = module.entries().map(|entry| format!("`{}`", entry.name)).collect();
+        let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
+        return Err(LowerError::NoEntry { entry: entry.to_owned(), known });
+    };
+    if module.address_size != 64 {
+        let detail = format!("the module has addresses of {} bits: build it with 64", module.address_size);
+        return Err(LowerError::at(function.place, detail));
+    }
+    let mut lowering = Lowering::new(module, function, lines);
+    lowering.parameters(function);
+    if let Some(body) = &function.body {
+        lowering.block(body);
+    }
+    lowering.finish(function)
+}
+
+/// What is wrong with an instruction, as part of a sentence.
+type Failure = String;
+
+/// What is known while an entry is lowered.
+struct Lowering<'m, 'a> {
+    module_variables: FxHashMap<&'a str, &'m Variable<'a>>,
+    module_functions: FxHashMap<&'a str, &'m Function<'a>>,
+    entry: &'a str,
+    positions: Positions<'m, 'a>,
+    scopes: Scopes<'m, 'a>,
+    code: Vec<Inst>,
+    accesses: Vec<Access>,
+    exchanges: Vec<Exchange>,
+    /// Where each label stands, once that is known.
+    labels: Vec<Option<u32>>,
+    tables: Vec<Vec<u32>>,
+    /// The slots of registers.
+    slots: FxHashMap<(u32, u32), u32>,
+    fixed: FxHashMap<(usize, Value), u32>,
+    fixed_list: Vec<Fixed>,
+    sizes: [Sizes; 3],
+    declarations: u32,
+    shared: Vec<(&'static str, u64)>,
+    variables: Vec<crate::program::Variable>,
+    local_bytes: u64,
+    parameters: Vec<(u64, u64)>,
+    /// The functions that are being inlined, each with the label behind its call.
+    calls: Vec<(&'a str, u32)>,
+    /// The guard of the instruction that is being lowered, and where it stands.
+    guard: (u32, bool),
+    pc: Pc,
+    place: Place,
+    error: Option<(Place, String)>,
+    others: usize,
+}
+
+/// The bank of a class.
+fn bank(class: Class) -> usize {
+    match class {
+        Class::Pred => 0,
+        Class::Half | Class::Narrow => 1,
+        Class::Wide => 2,
+    }
+}
+
+impl<'m, 'a> Lowering<'m, 'a> {
+    fn new(module: &'m Module<'a>, function: &'m Function<'a>, lines: Lines<'m>) -> Self {
+        let positions = Positions::new(module, lines);
+        Self {
+            module_variables: module.variables.iter().map(|variable| (variable.name, variable)).collect(),
+            module_functions: module
+                .functions
+                .iter()
+                .filter(|function| function.body.is_some())
+                .map(|function| (function.name, function))
+                .collect(),
+            entry: function.name,
+            pc: positions.at(function.place),
+            positions,
+            scopes: Scopes::default(),
+            code: Vec::new(),
+            accesses: Vec::new(),
+            exchanges: Vec::new(),
+            labels: Vec::new(),
+            tables: Vec::new(),
+            slots: FxHashMap::default(),
+            fixed: FxHashMap::default(),
+            fixed_list: Vec::new(),
+            sizes: [Sizes::default(); 3],
+            declarations: 0,
+            shared: Vec::new(),
+            variables: Vec::new(),
+            local_bytes: 0,
+            parameters: Vec::new(),
+            calls: Vec::new(),
+            guard: (NONE, false),
+            place: function.place,
+            error: None,
+            others: 0,
+        }
+    }
+
+    fn fail(&mut self, place: Place, failure: Failure) {
+        match self.error {
+            None => self.error = Some((place, failure)),
+            Some(_) => self.others += 1,
+        }
+    }
+
+    /// Lays out the entry's parameters.
+    fn parameters(&mut self, function: &'m Function<'a>) {
+        self.scopes.enter();
+        let mut end = 0u64;
+        for parameter in &function.parameters {
+            let bytes = parameter.bytes().unwrap_or(u64::MAX);
+            let begin = end.checked_next_multiple_of(parameter.align.max(1)).unwrap_or(u64::MAX);
+            end = begin.saturating_add(bytes);
+            if end > 1 << 16 {
+                let failure = format!("the parameter `{}` ends beyond 65536 bytes of parameters", parameter.name);
+                self.fail(parameter.place, failure);
+                return;
+            }
+            self.parameters.push((begin, bytes));
+            self.scopes.add(parameter.name, Named::Parameter(parameter, begin));
+        }
+    }
+
+    /// Lowers what stands in braces.
+    fn block(&mut self, block: &'m Block<'a>) {
+        self.scopes.enter();
+        block.variables.iter().for_each(|variable| self.declare(variable));
+        for statement in &block.statements {
+            match statement {
+                Statement::Label(name, _) => {
+                    let label = self.new_label();
+                    self.scopes.add(name, Named::Label(label));
+                }
+                Statement::BranchTargets(name, ..) => {
+                    self.tables.push(Vec::new());
+                    self.scopes.add(name, Named::Targets(self.tables.len() as u32 - 1));
+                }
+                _ => {}
+            }
+        }
+        for statement in &block.statements {
+            match statement {
+                Statement::Label(name, _) => {
+                    if let Some(Named::Label(label)) = self.scopes.get(name) {
+                        self.labels[label as usize] = Some(self.code.len() as u32);
+                    }
+                }
+                Statement::BranchTargets(name, targets, place) => {
+                    let labels: Result<Vec<_>, _> = targets.iter().map(|target| self.label(target)).collect();
+                    match (labels, self.scopes.get(name)) {
+                        (Ok(labels), Some(Named::Targets(table))) => self.tables[table as usize] = labels,
+                        (Err(failure), _) => self.fail(*place, failure),
+                        _ => {}
+                    }
+                }
+                Statement::CallPrototype(..) => {}
+                Statement::Location(location) => self.positions.locate(location),
+                Statement::Instruction(instruction) => self.statement(instruction),
+                Statement::Block(inner) => self.block(inner),
+            }
+        }
+        self.scopes.leave();
+    }
+
+    fn new_label(&mut self) -> u32 {
+        self.labels.push(None);
+        self.labels.len() as u32 - 1
+    }
+
+    fn label(&self, name: &str) -> Result<u32, Failure> {
+        match self.scopes.get(name) {
+            Some(Named::Label(label)) => Ok(label),
+            _ => Err(format!("there is no label `{name}` here")),
+        }
+    }
+
+    fn declare(&mut self, variable: &'m Variable<'a>) {
+        match variable.space {
+            StateSpace::Register => {
+                self.declarations += 1;
+                let Variable { ty, vector, range, .. } = *variable;
+                let register = Named::Register { declaration: self.declarations, ty, vector, range };
+                self.scopes.add(variable.name, register);
+            }
+            StateSpace::Local | StateSpace::Parameter => match self.room(variable) {
+                Some(begin) => self.scopes.add(variable.name, Named::Local(variable, begin)),
+                None => self.fail(
+                    variable.place,
+                    format!("`{}` ends beyond the {MOST_LOCAL} bytes of local memory of a thread", variable.name),
+                ),
+            },
+            // Those of a function have a name of their own in the module.
+            StateSpace::Shared | StateSpace::Global | StateSpace::Constant | StateSpace::Other => {
+                self.module_variables.insert(variable.name, variable);
+            }
+        }
+    }
+
+    /// Room in local memory for a variable: where it begins.
+    fn room(&mut self, variable: &Variable<'_>) -> Option<u64> {
+        let begin = self.local_bytes.checked_next_multiple_of(variable.align.max(8))?;
+        let end = begin.checked_add(variable.bytes()?)?;
+        self.local_bytes = end.min(MOST_LOCAL);
+        (end <= MOST_LOCAL).then_some(begin)
+    }
+
+    /// Lowers an instruction.
+    fn statement(&mut self, instruction: &'m Instruction<'a>) {
+        if self.code.len() > MOST_INSTRUCTIONS {
+            if self.error.is_none() {
+                let failure =
+                    format!("`{}` has more than {MOST_INSTRUCTIONS} instructions, with its calls", self.entry);
+                self.fail(instruction.place, failure);
+            }
+            return;
+        }
+        self.place = instruction.place;
+        self.pc = self.positions.at(instruction.place);
+        self.guard = (NONE, false);
+        let lowered = self.set_guard(instruction).and_then(|()| self.instruction(instruction));
+        if let Err(failure) = lowered {
+            self.fail(instruction.place, format!("`{}{}`: {failure}", instruction.opcode, instruction.modifiers));
+        }
+    }
+
+    fn set_guard(&mut self, instruction: &Instruction<'a>) -> Result<(), Failure> {
+        if let Some((name, negated)) = instruction.guard {
+            self.guard = (self.register(name, Class::Pred)?, negated);
+        }
+        Ok(())
+    }
+
+    fn instruction(&mut self, instruction: &'m Instruction<'a>) -> Result<(), Failure> {
+        match instruction.opcode {
+            "bra" | "brx" | "ret" | "exit" | "call" | "trap" => self.control(instruction),
+            "ld" | "ldu" | "st" | "atom" | "red" => self.access(instruction),
+            "bar" | "barrier" | "shfl" | "vote" | "match" | "redux" | "activemask" | "elect" => self.warp(instruction),
+            // What orders accesses, or only hints: accesses here take place one after another.
+            "membar" | "fence" | "prefetch" | "prefetchu" | "nanosleep" | "pmevent" | "brkpt" | "discard"
+            | "applypriority" | "griddepcontrol" => Ok(()),
+            _ => self.arithmetic(instruction),
+        }
+    }
+
+    fn emit(&mut self, op: Op) {
+        let (guard, negated) = self.guard;
+        self.code.push(Inst { op, guard, negated, pc: self.pc });
+    }
+
+    /// Emits arithmetic whose slots are known.
+    fn emit_alu(&mut self, alu: Option<Alu>, target: u32, sources: &[u32]) -> Result<(), Failure> {
+        let alu = alu.ok_or("it is not carried out for these types")?;
+        let mut slots = [target; 5];
+        if sources.len() != alu.sources.len() {
+            return Err(format!("it has {} operands that are read, and takes {}", sources.len(), alu.sources.len()));
+        }
+        slots[1..=sources.len()].copy_from_slice(sources);
+        self.emit(Op::Alu { run: alu.run, slots });
+        Ok(())
+    }
+
+    /// A register that no name means.
+    fn scratch(&mut self, class: Class) -> u32 {
+        let sizes = &mut self.sizes[bank(class)];
+        sizes.own += 1;
+        (sizes.own - 1) | OWN
+    }
+
+    /// The slot that always holds a value.
+    fn holding(&mut self, class: Class, value: Value) -> u32 {
+        let bank = bank(class);
+        if let Some(slot) = self.fixed.get(&(bank, value)) {
+            return *slot;
+        }
+        let is_own = matches!(value, Value::Special(special) if special.is_of_warp());
+        let slot = if is_own {
+            self.scratch(class)
+        } else {
+            self.sizes[bank].constants += 1;
+            self.sizes[bank].constants - 1
+        };
+        self.fixed.insert((bank, value), slot);
+        self.fixed_list.push(Fixed { class, slot, value });
+        slot
+    }
+
+    fn finish(mut self, function: &Function<'_>) -> Result<Program, LowerError> {
+        self.guard = (NONE, false);
+        self.emit(Op::Exit);
+        if let Some((place, detail)) = self.error {
+            return Err(LowerError::At { place, detail, others: self.others });
+        }
+        let end = self.code.len() as u32 - 1;
+        let places: Vec<u32> = self.labels.iter().map(|label| label.unwrap_or(end)).collect();
+        let place = |label: &mut u32| *label = places.get(*label as usize).copied().unwrap_or(end);
+        self.tables.iter_mut().flatten().for_each(place);
+        for inst in &mut self.code {
+            if let Op::Branch { target, .. } = &mut inst.op {
+                place(target);
+            }
+        }
+        let leads: Vec<_> = self.code.iter().map(|inst| leads(inst, &self.tables)).collect();
+        for (inst, found) in self.code.iter_mut().zip(meeting_points(&leads, NONE)) {
+            if let Op::Branch { meet, .. } | Op::Table { meet, .. } = &mut inst.op {
+                *meet = found;
+            }
+        }
+        let block = function.directives.iter().find(|(name, _)| *name == ".reqntid").map(|(_, numbers)| {
+            std::array::from_fn(|axis| numbers.get(axis).map_or(1, |number| u32::try_from(*number).unwrap_or(u32::MAX)))
+        });
+        Ok(Program {
+            name: intern(self.entry),
+            code: self.code,
+            accesses: self.accesses,
+            exchanges: self.exchanges,
+            tables: self.tables,
+            fixed: self.fixed_list,
+            sizes: self.sizes,
+            shared: Vec::leak(self.shared),
+            variables: self.variables,
+            local_bytes: self.local_bytes,
+            parameters: self.parameters,
+            block,
+        })
+    }
+}
+
+fn leads(inst: &Inst, tables: &[Vec<u32>]) -> Leads {
+    let always = inst.guard == NONE;
+    match inst.op {
+        Op::Branch { target, .. } if always => Leads::Away(vec![target]),
+        Op::Branch { target, .. } => Leads::Maybe(vec![target]),
+        Op::Table { table, .. } if always => Leads::Away(tables[table as usize].clone()),
+        Op::Table { table, .. } => Leads::Maybe(tables[table as usize].clone()),
+        Op::Exit if always => Leads::Nowhere,
+        Op::Exit => Leads::MaybeNowhere,
+        Op::Trap if always => Leads::Away(Vec::new()),
+        _ => Leads::On,
+    }
+}
+
+/// The type that stands last among an instruction's modifiers.
+fn last_type(instruction: &Instruction<'_>) -> Result<Type, Failure> {
+    instruction.modifiers().filter_map(Type::named).last().ok_or_else(|| "it names no type".to_owned())
+}

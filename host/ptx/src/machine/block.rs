@@ -1,0 +1,160 @@
+//! A block: runs its warps one after another, each to the next barrier.
+
+use super::job::Job;
+use super::region::Hand;
+use super::warp::{State, Warp};
+use crate::program::{Op, Reduction, Special, Value};
+use crate::registers::{Class, Lanes, Narrow, Pred, Registers, Wide};
+use engine::{Kind, Worker, triple};
+use std::sync::Arc;
+
+/// Runs blocks, one after another, on the calling thread.
+pub(crate) struct Runner {
+    pub(super) job: Arc<Job>,
+    pub(super) worker: Worker,
+    pub(super) registers: Registers,
+    pub(super) warps: Vec<Warp>,
+    /// What each access found at hand the last time.
+    pub(super) hands: Vec<Hand>,
+    /// The local memory of the block's threads, one after another.
+    pub(super) local: Vec<u8>,
+    /// Whether the block cannot go on.
+    pub(super) stopped: bool,
+}
+
+impl Runner {
+    pub(super) fn new(job: Arc<Job>) -> Self {
+        let threads = job.launch.plan.launch.block_threads() as usize;
+        let warps = threads.div_ceil(32);
+        let program = &job.program;
+        let mut runner = Self {
+            worker: Worker::new(Arc::clone(&job.launch)),
+            registers: Registers::new(program.sizes, warps),
+            warps: (0..warps).map(|_| Warp::new()).collect(),
+            hands: vec![Hand::NONE; program.accesses.len()],
+            local: vec![0; program.local_bytes as usize * threads],
+            stopped: false,
+            job,
+        };
+        runner.lay(|_| true, [0; 3]);
+        runner
+    }
+
+    /// Lays down what stands in those slots that no instruction writes.
+    fn lay(&mut self, which: impl Fn(Value) -> bool, block_idx: [u32; 3]) {
+        let program = Arc::clone(&self.job.program);
+        for fixed in program.fixed.iter().filter(|fixed| which(fixed.value)) {
+            let is_own = matches!(fixed.value, Value::Special(special) if special.is_of_warp());
+            for warp in 0..if is_own { self.warps.len() } else { 1 } {
+                let values = self.job.value(fixed.value, fixed.class, warp, block_idx);
+                self.registers.select(warp);
+                match fixed.class {
+                    Class::Pred => Pred::set(&mut self.registers, fixed.slot, u32::MAX, &values.map(|bit| bit != 0)),
+                    Class::Half | Class::Narrow => {
+                        Narrow::set(&mut self.registers, fixed.slot, u32::MAX, &values.map(|word| word as u32));
+                    }
+                    Class::Wide => Wide::set(&mut self.registers, fixed.slot, u32::MAX, &values),
+                }
+            }
+        }
+    }
+
+    fn begin(&mut self, turn: u64) {
+        self.worker.begin(turn);
+        self.stopped = false;
+        let block_idx = self.worker.block_idx();
+        self.lay(|value| matches!(value, Value::Special(Special::Ctaid(_))), block_idx);
+        let threads = self.job.launch.plan.launch.block_threads() as usize;
+        for (number, warp) in self.warps.iter_mut().enumerate() {
+            warp.begin(u32::MAX >> 32usize.saturating_sub(threads - 32 * number));
+        }
+    }
+
+    /// All warps have ended or wait at a barrier: lets them go on; false if all have ended, or that is a finding.
+    fn release(&mut self) -> bool {
+        let waiting = |(number, warp): (usize, &Warp)| match warp.state {
+            State::Waits { at, number: barrier } => Some((number, at, barrier)),
+            _ => None,
+        };
+        let all: Vec<_> = self.warps.iter().enumerate().filter_map(waiting).collect();
+        let Some(&(first, at, barrier)) = all.first() else {
+            self.worker.end();
+            return false;
+        };
+        let pc = |at: u32| self.job.program.code[at as usize].pc;
+        let elsewhere = all.iter().find(|(_, other, number)| pc(*other) != pc(at) || *number != barrier);
+        if let Some(&(other, there, _)) = elsewhere {
+            let [here, there] = [at, there].map(|at| pc(at).position());
+            let [thread, other] = [first, other].map(|warp| self.first_thread(warp));
+            let who = triple(self.job.launch.thread_idx(other as u32));
+            let detail = format!("a thread waits at this barrier while thread {who} waits at another");
+            self.worker.find(thread, Kind::DivergentBarrier, Some(here), Some(there), detail);
+            return false;
+        }
+        let pc = pc(at);
+        if !self.worker.pass_barrier(|| pc) {
+            return false;
+        }
+        self.reduce(&all);
+        for (warp, ..) in all {
+            self.warps[warp].state = State::Runs;
+        }
+        true
+    }
+
+    /// What a barrier makes of the predicates of the threads that come there.
+    fn reduce(&mut self, all: &[(usize, u32, u32)]) {
+        let program = Arc::clone(&self.job.program);
+        let reduction = |at: u32| match program.code[at as usize].op {
+            Op::Barrier { reduction, .. } => reduction,
+            _ => None,
+        };
+        let (mut count, mut threads) = (0, 0);
+        for &(warp, at, _) in all {
+            let Some((_, _, source)) = reduction(at) else { return };
+            self.registers.select(warp);
+            let live = self.warps[warp].live;
+            count += (self.registers.preds.get(source) & live).count_ones();
+            threads += live.count_ones();
+        }
+        for &(warp, at, _) in all {
+            let Some((kind, target, _)) = reduction(at) else { return };
+            self.registers.select(warp);
+            let live = self.warps[warp].live;
+            match kind {
+                Reduction::Count => Narrow::set(&mut self.registers, target, live, &[count; 32]),
+                Reduction::And => Pred::set(&mut self.registers, target, live, &[count == threads; 32]),
+                Reduction::Or => Pred::set(&mut self.registers, target, live, &[count > 0; 32]),
+            }
+        }
+    }
+
+    /// The lowest thread of a warp that has not ended.
+    pub(super) fn first_thread(&self, warp: usize) -> usize {
+        32 * warp + self.warps[warp].live.trailing_zeros() as usize % 32
+    }
+}
+
+impl engine::Runner for Runner {
+    fn run(&mut self, _: u64, turn: u64) {
+        self.begin(turn);
+        loop {
+            for warp in 0..self.warps.len() {
+                if self.warps[warp].state == State::Runs {
+                    self.registers.select(warp);
+                    self.run_warp(warp);
+                }
+                if self.stopped || self.job.launch.is_exhausted() {
+                    return;
+                }
+            }
+            if !self.release() {
+                return;
+            }
+        }
+    }
+
+    fn worker(&mut self) -> &mut Worker {
+        &mut self.worker
+    }
+}

@@ -1,0 +1,116 @@
+//! The machine: carries out a program a warp at a time, over the engine.
+
+mod access;
+mod block;
+mod exchange;
+mod job;
+mod region;
+mod step;
+mod warp;
+
+use crate::program::Program;
+use engine::{Launch, Look, Memory, Options, Outcome, SimulationError};
+use gpu::suite::{Buffer, Plan};
+use job::Job;
+use std::sync::Arc;
+use system::limits;
+
+/// Why a program was not carried out.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The engine says why.
+    #[error(transparent)]
+    Simulation(#[from] SimulationError),
+    /// The plan does not fit the entry.
+    #[error("`{entry}` {detail}")]
+    Plan {
+        /// The entry.
+        entry: &'static str,
+        /// What does not fit, and the way out.
+        detail: String,
+    },
+}
+
+/// Runs a program as `plan` says. `words` are its parameters, in their order: one of 64 bits for each, or for each 8 bytes that a larger
+/// one has. `written` says of each buffer of the plan whether the program may write it. `progress` hears now and then how many blocks
+/// are done, and of how many.
+///
+/// # Errors
+/// If the plan does not fit the program, or the buffers do not fit in memory.
+pub fn simulate(
+    program: &Arc<Program>,
+    plan: Arc<Plan>,
+    words: &[u64],
+    written: &[bool],
+    options: &Options,
+    progress: &dyn Fn(u64, u64),
+) -> Result<Outcome, Error> {
+    check(program, &plan, words, written)?;
+    let variables = program.variables.iter().map(|variable| base_of(program, &plan, variable.name, variable.bytes));
+    let variables: Vec<u64> = variables.collect::<Result<_, _>>()?;
+    let run = |options: &Options, look| {
+        let known = engine::Program { name: program.name, written: written.to_vec(), shared: program.shared };
+        let launch = Arc::new(Launch::new(known, Arc::clone(&plan), options, look)?);
+        let job = Job::new(Arc::clone(&launch), Arc::clone(program), words, variables.clone());
+        let each = bytes_of_a_worker(program, &plan);
+        let workers = limits::workers(options.threads, each).min(launch.block_count()).max(1);
+        engine::run(launch, Arc::new(job), workers as usize, progress)
+    };
+    let look = if options.sanitize { Look::First } else { Look::Away };
+    let (outcome, suspicious) = run(options, look)?;
+    if !suspicious {
+        return Ok(outcome);
+    }
+    drop(outcome);
+    let (outcome, _) = run(&Options { threads: 1, ..options.clone() }, Look::Second)?;
+    Ok(outcome)
+}
+
+/// Bytes that the registers and local memory of a block take.
+fn bytes_of_a_worker(program: &Program, plan: &Plan) -> u64 {
+    let threads = u64::from(plan.launch.block_threads());
+    let [_, narrow, wide] = program.sizes.map(|sizes| u64::from(sizes.own));
+    threads.div_ceil(32) * (128 * narrow + 256 * wide) + threads * program.local_bytes
+}
+
+fn check(program: &Program, plan: &Plan, words: &[u64], written: &[bool]) -> Result<(), Error> {
+    let fail = |detail| Err(Error::Plan { entry: program.name, detail });
+    if let Err(error) = plan.launch.check() {
+        return fail(format!("cannot be launched: {error}"));
+    }
+    if words.len() != program.parameter_words() {
+        let takes = program.parameter_words();
+        return fail(format!(
+            "takes {takes} words of parameters, and {} are given: one for each, in their order",
+            words.len()
+        ));
+    }
+    if written.len() != plan.buffers.len() {
+        let (said, buffers) = (written.len(), plan.buffers.len());
+        return fail(format!("has a plan of {buffers} buffers, and of {said} it is said whether they may be written"));
+    }
+    match program.block {
+        Some(block) if block != plan.launch.block => {
+            fail(format!("asks for blocks of {block:?} threads (`.reqntid`), and the plan has {:?}", plan.launch.block))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The address of a variable of the module: a buffer of the plan has its name.
+fn base_of(program: &Program, plan: &Plan, name: &'static str, bytes: u64) -> Result<u64, Error> {
+    let is_it = |buffer: &Buffer| buffer.name == name && buffer.bytes() >= bytes;
+    // What the entry's parameters point to may have the name of a variable: one in constant memory comes first.
+    let constant = plan.buffers.iter().position(|buffer| buffer.constant && is_it(buffer));
+    let number = constant.or_else(|| plan.buffers.iter().position(is_it)).ok_or_else(|| Error::Plan {
+        entry: program.name,
+        detail: format!(
+            "names the variable `{}` of {bytes} bytes, and the plan has no buffer of that name and size: add it",
+            name
+        ),
+    })?;
+    Ok(Memory::base(number))
+}
+
+#[cfg(test)]
+pub(crate) mod tests;

@@ -1,0 +1,199 @@
+//! Carries out a warp's instructions, each for the lanes under its mask.
+
+use super::block::Runner;
+use super::warp::State;
+use crate::program::{Inst, NONE, Op};
+use crate::registers::{Class, Lanes, Narrow, Wide};
+use engine::{Kind, Pc, triple};
+use std::sync::Arc;
+
+impl Runner {
+    /// Runs a warp to its end, to the block's barrier, or to a finding.
+    pub(super) fn run_warp(&mut self, number: usize) {
+        let program = Arc::clone(&self.job.program);
+        let code = &program.code[..];
+        'frames: while let Some(frame) = self.warps[number].top() {
+            let (mut at, meet, mut mask) = (frame.at, frame.meet, frame.mask);
+            let mut clock = self.warps[number].clock;
+            loop {
+                if at == meet {
+                    break;
+                }
+                let inst = &code[at as usize];
+                let active = mask & self.guard(inst);
+                clock += 1;
+                match inst.op {
+                    Op::Alu { run, slots } => {
+                        if active != 0 {
+                            // SAFETY: what was chosen for the processor's vectors was chosen since it has them.
+                            unsafe { run(&mut self.registers, slots, active) };
+                        }
+                    }
+                    Op::Access(access) => {
+                        if active != 0 {
+                            self.warps[number].steps += 1;
+                            if !self.access(access as usize, number, active) {
+                                return self.stop();
+                            }
+                        }
+                    }
+                    Op::Branch { target, meet } => {
+                        if active == mask {
+                            if target <= at && !self.goes_round(number, inst.pc) {
+                                return self.stop();
+                            }
+                            at = target;
+                            continue;
+                        }
+                        if active != 0 {
+                            if target <= at && !self.goes_round(number, inst.pc) {
+                                return self.stop();
+                            }
+                            self.save(number, at, mask, clock);
+                            self.warps[number].part(active, target, at + 1, meet);
+                            continue 'frames;
+                        }
+                    }
+                    Op::Table { index, table, meet } => {
+                        if active != 0 {
+                            if !self.goes_round(number, inst.pc) {
+                                return self.stop();
+                            }
+                            self.save(number, at, mask, clock);
+                            if !self.spread(number, active, index, &program.tables[table as usize], meet, inst.pc) {
+                                return self.stop();
+                            }
+                            continue 'frames;
+                        }
+                    }
+                    Op::Exit => {
+                        self.warps[number].live &= !active;
+                        mask &= !active;
+                        if mask == 0 {
+                            self.warps[number].clock = clock;
+                            continue 'frames;
+                        }
+                    }
+                    Op::Barrier { number: barrier, .. } => {
+                        if active != 0 {
+                            self.save(number, at + 1, mask, clock);
+                            return self.wait(number, at, active, barrier, inst.pc);
+                        }
+                    }
+                    Op::WarpBarrier { mask: slot } => {
+                        if active != 0 && !self.meet(number, active, slot, inst.pc) {
+                            return self.stop();
+                        }
+                    }
+                    Op::Exchange(exchange) => {
+                        let exchange = &program.exchanges[exchange as usize];
+                        if active != 0 && !self.exchange(exchange, number, active, inst.pc) {
+                            return self.stop();
+                        }
+                    }
+                    Op::Clock { class, slot } => match class {
+                        Class::Wide => Wide::set(&mut self.registers, slot, active, &[clock; 32]),
+                        _ => Narrow::set(&mut self.registers, slot, active, &[clock as u32; 32]),
+                    },
+                    Op::ActiveMask { slot } => Narrow::set(&mut self.registers, slot, active, &[active; 32]),
+                    Op::Trap => {
+                        if active != 0 {
+                            let detail = "the kernel gave up: it came to a trap".to_owned();
+                            self.find(number, active, Kind::Panic, inst.pc, detail);
+                            return self.stop();
+                        }
+                    }
+                }
+                at += 1;
+            }
+            self.save(number, at, mask, clock);
+        }
+        self.warps[number].state = State::Ended;
+    }
+
+    #[inline(always)]
+    fn guard(&self, inst: &Inst) -> u32 {
+        if inst.guard == NONE {
+            return u32::MAX;
+        }
+        let guard = *self.registers.preds.get(inst.guard);
+        if inst.negated { !guard } else { guard }
+    }
+
+    /// Keeps where the lanes of the top frame are.
+    fn save(&mut self, number: usize, at: u32, mask: u32, clock: u64) {
+        let warp = &mut self.warps[number];
+        warp.clock = clock;
+        if let Some(frame) = warp.frames.last_mut() {
+            (frame.at, frame.mask) = (at, mask);
+        }
+    }
+
+    fn stop(&mut self) {
+        self.stopped = true;
+    }
+
+    /// A finding about the lowest of some lanes.
+    pub(super) fn find(&mut self, warp: usize, lanes: u32, kind: Kind, pc: Pc, detail: String) {
+        let thread = 32 * warp + lanes.trailing_zeros() as usize % 32;
+        self.worker.find(thread, kind, Some(pc.position()), None, detail);
+    }
+
+    /// The warp goes back in its program: false if it has done so too often, which is a finding.
+    #[inline]
+    fn goes_round(&mut self, number: usize, pc: Pc) -> bool {
+        let warp = &mut self.warps[number];
+        warp.steps += 1;
+        let most = self.job.launch.limits.calls;
+        if warp.steps > most {
+            let (lanes, detail) =
+                (warp.live, format!("a warp has taken more than {most} steps: accesses, and rounds of loops"));
+            self.find(number, lanes, Kind::NonTerminating, pc, detail);
+            return false;
+        }
+        !self.job.launch.is_exhausted()
+    }
+
+    /// A branch by a table: lanes go to as many places.
+    fn spread(&mut self, number: usize, active: u32, index: u32, table: &[u32], meet: u32, pc: Pc) -> bool {
+        let indices = *self.registers.narrow.get(index);
+        let mut rest = active;
+        if rest != 0 {
+            let lane = rest.trailing_zeros() as usize;
+            let Some(&target) = table.get(indices[lane] as usize) else {
+                let detail = format!("a branch by a table of {} goes to number {}", table.len(), indices[lane]);
+                self.find(number, 1 << lane, Kind::OutOfBounds, pc, detail);
+                return false;
+            };
+            let together =
+                (0..32).filter(|other| indices[*other] == indices[lane]).fold(0, |lanes, other| lanes | 1 << other)
+                    & rest;
+            rest &= !together;
+            let Some(frame) = self.warps[number].frames.last_mut() else { return true };
+            if together == frame.mask {
+                frame.at = target;
+            } else {
+                // The others stay where the branch is, and take it next, or go on behind it.
+                let next = frame.at + u32::from(rest == 0);
+                self.warps[number].part(together, target, next, meet);
+            }
+            return true;
+        }
+        true
+    }
+
+    /// The lanes come to the block's barrier, which all of the warp's are to come to together.
+    fn wait(&mut self, number: usize, at: u32, active: u32, barrier: u32, pc: Pc) {
+        let live = self.warps[number].live;
+        if active != live {
+            let other = 32 * number + (live & !active).trailing_zeros() as usize % 32;
+            let who = triple(self.job.launch.thread_idx(other as u32));
+            let detail =
+                format!("a thread waits at this barrier, to which thread {who} of its warp does not come with it");
+            self.find(number, active, Kind::DivergentBarrier, pc, detail);
+            return self.stop();
+        }
+        let barrier = self.registers.narrow.get(barrier)[active.trailing_zeros() as usize % 32];
+        self.warps[number].state = State::Waits { at, number: barrier };
+    }
+}

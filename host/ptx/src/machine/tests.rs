@@ -1,0 +1,410 @@
+use super::*;
+use crate::{Lines, lower, parse};
+use engine::{Finding, Kind};
+use gpu::suite::{Counts, Launch as Shape, Operation, Space};
+
+const LINES: Lines<'static> = Lines { file: "test.ptx", within: "" };
+
+/// A module with `globals`, and an entry of a buffer that is read and one that is written. Its body finds the thread's number within its
+/// block in `%i`, and the addresses of the thread's words (of 64 bits) in `%in` and `%out`.
+pub(crate) fn module(globals: &str, body: &str) -> String {
+    format!(
+        ".version 8.4\n.target sm_90\n.address_size 64\n{globals}
+.visible .entry e(.param .u64 p_in, .param .u64 p_out)
+{{
+.reg .pred %p<20>; .reg .b16 %h<20>; .reg .b32 %r<20>, %i; .reg .b64 %d<20>, %in, %out, %at;
+ld.param.u64 %in, [p_in];
+ld.param.u64 %out, [p_out];
+mov.u32 %i, %tid.x;
+mul.wide.u32 %at, %i, 8;
+add.s64 %in, %in, %at;
+add.s64 %out, %out, %at;
+{body}
+}}
+"
+    )
+}
+
+pub(crate) fn program(text: &str) -> Arc<Program> {
+    let module = parse(text).unwrap_or_else(|error| panic!("{error}\n{text}"));
+    Arc::new(lower(&module, "e", LINES).unwrap_or_else(|error| panic!("{error}\n{text}")))
+}
+
+pub(crate) fn run(text: &str, blocks: u32, threads: u32, input: &[u64], workers: usize) -> Outcome {
+    let program = program(text);
+    let input = input.to_vec();
+    let buffers =
+        [Buffer::input("in", input.len() as u64, move |i| input[i as usize]), Buffer::zeroed("out", 1024, |_| 0u64)];
+    let shape = Shape { grid: [blocks, 1, 1], block: [threads, 1, 1], shared_bytes: 256 };
+    let plan = buffers.into_iter().fold(Plan::new(shape), |plan, buffer| plan.buffer(buffer.expect("a small buffer")));
+    let words = [Memory::base(0), Memory::base(1)];
+    let options = Options { threads: workers, ..Options::default() };
+    let outcome = simulate(&program, Arc::new(plan), &words, &[false, true], &options, &|_, _| ());
+    outcome.unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// What the threads of a block write.
+fn written(text: &str, threads: u32, input: &[u64]) -> Vec<u64> {
+    let outcome = run(text, 1, threads, input, 1);
+    assert!(outcome.findings.is_empty(), "{}\n{text}", outcome.findings[0]);
+    (0..threads.into()).map(|i| outcome.bits(1, i).expect("the run ended")).collect()
+}
+
+fn finding(text: &str, threads: u32) -> Finding {
+    let outcome = run(text, 1, threads, &[0; 1024], 2);
+    outcome.findings.first().unwrap_or_else(|| panic!("nothing was found\n{text}")).clone()
+}
+
+#[test]
+fn lanes_that_part_meet_behind_the_branch() {
+    let body = "
+and.b32 %r1, %i, 1;
+setp.ne.u32 %p1, %r1, 0;
+@%p1 bra ODD;
+mov.b32 %r2, 100;
+bra MEET;
+ODD: mov.b32 %r2, 200;
+MEET: activemask.b32 %r3;
+mov.b64 %d1, {%r2, %r3};
+st.global.b64 [%out], %d1;
+ret;";
+    let all = written(&module("", body), 33, &[0; 64]);
+    assert_eq!(all[0], 0xFFFF_FFFF_0000_0064);
+    assert_eq!(all[1], 0xFFFF_FFFF_0000_00C8);
+    assert_eq!(all[32], 0x0000_0001_0000_0064);
+}
+
+#[test]
+fn loops_of_different_lengths_and_early_ends_are_carried_out() {
+    let body = "
+setp.gt.u32 %p1, %i, 40;
+@%p1 ret;
+mov.b32 %r1, 0; mov.b32 %r2, 0;
+LOOP: setp.ge.u32 %p2, %r1, %i;
+@%p2 bra DONE;
+add.u32 %r1, %r1, 1; add.u32 %r2, %r2, %r1;
+bra LOOP;
+DONE: bar.sync 0;
+cvt.u64.u32 %d1, %r2;
+st.global.b64 [%out], %d1;
+ret;";
+    let outcome = run(&module("", body), 1, 64, &[0; 64], 1);
+    assert!(outcome.findings.is_empty(), "{}", outcome.findings[0]);
+    for i in 0..64 {
+        assert_eq!(outcome.bits(1, i), Some(if i > 40 { 0 } else { i * (i + 1) / 2 }));
+    }
+    let [site] = &outcome.sites[..] else { panic!("{:?}", outcome.sites) };
+    let expected =
+        Counts { requests: 2, lanes: 41, sectors: 8 + 3, lines: 2 + 1, sectors_ideal: 8 + 3, ..Counts::default() };
+    assert_eq!((site.counts, site.width, site.operation), (expected, 8, Operation::Store));
+}
+
+#[test]
+fn a_branch_by_a_table_sends_lanes_to_as_many_places() {
+    let body = "
+and.b32 %r1, %i, 3;
+TABLE: .branchtargets A, B, C, A;
+brx.idx %r1, TABLE;
+A: mov.b32 %r2, 1; bra MEET;
+B: mov.b32 %r2, 2; bra MEET;
+C: mov.b32 %r2, 3;
+MEET: vote.sync.ballot.b32 %r3, 1, -1;
+mov.b64 %d1, {%r2, %r3};
+st.global.b64 [%out], %d1;
+ret;"
+        .replace("vote.sync.ballot.b32 %r3, 1, -1", "setp.eq.u32 %p1, %i, %i; vote.sync.ballot.b32 %r3, %p1, -1");
+    let all = written(&module("", &body), 32, &[0; 64]);
+    assert_eq!(all[..4], [1, 2, 3, 1].map(|value| value | 0xFFFF_FFFF << 32));
+}
+
+#[test]
+fn functions_are_called_with_registers_and_with_parameters() {
+    let globals = "
+.func (.param .b64 r) twice(.param .b64 a, .param .align 8 .b8 b[16])
+{ .reg .b64 %x<4>; ld.param.b64 %x1, [a]; ld.param.b64 %x2, [b+8]; setp_free: add.s64 %x3, %x1, %x1; add.s64 %x3, %x3, %x2;
+st.param.b64 [r], %x3; ret; }
+.func (.reg .b64 r) less(.reg .b64 a)
+{ .reg .pred %p; setp.lt.u64 %p, a, 10; mov.b64 r, 7; @%p ret; sub.s64 r, a, 1; ret; }";
+    let body = "
+ld.global.b64 %d1, [%in];
+{ .param .b64 a; .param .align 8 .b8 b[16]; .param .b64 r;
+st.param.b64 [a+0], %d1; st.param.b64 [b+0], 5; st.param.b64 [b+8], 6;
+call.uni (r), twice, (a, b);
+ld.param.b64 %d2, [r+0]; }
+call (%d3), less, (%d2);
+st.global.b64 [%out], %d3;
+ret;";
+    let input: Vec<u64> = (0..32).collect();
+    let expected: Vec<_> = input.iter().map(|a| if 2 * a + 6 < 10 { 7 } else { 2 * a + 5 }).collect();
+    assert_eq!(written(&module(globals, body), 32, &input), expected);
+}
+
+#[test]
+fn generic_addresses_lead_to_each_state_space() {
+    let globals = ".shared .align 8 .b8 e_tile[512];";
+    let body = "
+.local .align 8 .b8 depot[16];
+.reg .b64 %SP, %SPL;
+mov.u64 %SPL, depot; cvta.local.u64 %SP, %SPL;
+mov.u64 %d1, e_tile; cvta.shared.u64 %d2, %d1; add.s64 %d2, %d2, %at;
+ld.b64 %d3, [%in];
+st.b64 [%SP+8], %d3; ld.local.b64 %d4, [%SPL+8];
+st.b64 [%d2], %d4;
+cvta.to.shared.u64 %d5, %d2; cvt.u32.u64 %r5, %d5; ld.shared.b64 %d6, [%r5];
+isspacep.shared %p1, %d2; isspacep.global %p2, %in; isspacep.local %p3, %SP; isspacep.local %p4, %in;
+and.pred %p1, %p1, %p2; and.pred %p1, %p1, %p3; not.pred %p4, %p4; and.pred %p1, %p1, %p4;
+@%p1 st.b64 [%out], %d6;
+ret;";
+    let input: Vec<u64> = (0..64).map(|i| i * 3 + 1).collect();
+    let text = module(globals, body);
+    assert_eq!(written(&text, 64, &input), input);
+    let outcome = run(&text, 1, 64, &input, 1);
+    let spaces: Vec<_> = outcome.sites.iter().map(|site| (site.space, site.operation)).collect();
+    let all = [Space::Global, Space::Shared].map(|space| [Operation::Load, Operation::Store].map(|op| (space, op)));
+    assert!(all.iter().flatten().all(|kind| spaces.contains(kind)) && spaces.len() == 4, "{spaces:?}");
+    assert!(outcome.regions.contains_key(&("tile".to_owned(), Operation::Store, 8)), "{:?}", outcome.regions.keys());
+}
+
+#[test]
+fn lanes_exchange_values() {
+    let run = |instruction: &str| {
+        let body = format!(
+            "cvt.u64.u32 %d9, %i; add.u32 %r1, %i, 10; setp.lt.u32 %p1, %i, 4; and.b32 %r2, %i, 1; {instruction}
+cvt.u64.u32 %d1, %r0; st.global.b64 [%out], %d1; ret;"
+        );
+        written(&module("", &body), 32, &[0; 32])
+    };
+    assert_eq!(
+        run("shfl.sync.down.b32 %r0, %r1, 16, 31, -1;")[..17],
+        [26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 26]
+    );
+    assert_eq!(run("shfl.sync.up.b32 %r0, %r1, 1, 0, -1;")[..3], [10, 10, 11]);
+    assert_eq!(run("shfl.sync.bfly.b32 %r0, %r1, 1, 31, -1;")[..4], [11, 10, 13, 12]);
+    assert_eq!(run("shfl.sync.idx.b32 %r0, %r1, 5, 31, -1;")[9], 15);
+    // Segments of 8 lanes.
+    assert_eq!(run("shfl.sync.idx.b32 %r0, %r1, 5, 0x181f, -1;")[9], 23);
+    assert_eq!(
+        run("shfl.sync.down.b32 %r0|%p2, %r1, 4, 0x1807, -1; selp.b32 %r0, 1, 0, %p2;")[..8],
+        [1, 1, 1, 1, 0, 0, 0, 0]
+    );
+    assert_eq!(run("vote.sync.ballot.b32 %r0, %p1, -1;")[0], 15);
+    assert_eq!(run("vote.sync.any.pred %p2, %p1, -1; selp.b32 %r0, 1, 0, %p2;")[31], 1);
+    assert_eq!(run("vote.sync.all.pred %p2, %p1, -1; selp.b32 %r0, 1, 0, %p2;")[31], 0);
+    assert_eq!(run("match.any.sync.b32 %r0, %r2, -1;")[1], 0xAAAA_AAAA);
+    assert_eq!(run("match.all.sync.b32 %r0|%p2, %r2, -1;")[1], 0);
+    assert_eq!(run("redux.sync.add.u32 %r0, %i, -1;")[3], 496);
+    assert_eq!(run("redux.sync.max.s32 %r0, %i, -1;")[3], 31);
+    assert_eq!(run("elect.sync %r0|%p2, -1; selp.b32 %r0, 1, 0, %p2;")[..2], [1, 0]);
+    assert_eq!(run("bar.red.popc.u32 %r0, 0, %p1;")[9], 4);
+    assert_eq!(run("bar.red.and.pred %p2, 0, !%p1; selp.b32 %r0, 1, 0, %p2;")[9], 0);
+    assert_eq!(run("mov.u32 %r0, %lanemask_lt;")[3], 7);
+}
+
+#[test]
+fn atomics_happen_in_the_order_of_the_blocks_on_any_number_of_workers() {
+    let body = "
+ld.param.u64 %d1, [p_out];
+setp.ne.u32 %p1, %i, 0; @%p1 ret;
+mov.u32 %r1, %ctaid.x;
+atom.global.exch.b32 %r2, [%d1+8], %r1;
+atom.global.add.u32 %r3, [%d1], %r2;
+red.global.max.u32 [%d1+16], %r1;
+atom.global.cas.b32 %r4, [%d1+24], 0, %r1;
+ret;";
+    let results = |workers| {
+        let outcome = run(&module("", body), 50, 32, &[0; 1], workers);
+        assert!(outcome.findings.is_empty(), "{}", outcome.findings[0]);
+        [0, 1, 2, 3].map(|i| outcome.bits(1, i).expect("the run ended"))
+    };
+    assert_eq!(results(1), [(0..49).sum::<u64>(), 49, 49, 1]);
+    assert_eq!((results(2), results(5)), (results(1), results(1)));
+}
+
+#[test]
+fn what_is_wrong_with_a_kernel_is_found() {
+    let shared = ".shared .align 4 .b8 tile[256];";
+    let near = "mul.lo.u32 %r1, %i, 4; mov.u32 %r2, tile; add.u32 %r2, %r2, %r1;";
+    for (globals, body, threads, kind, says) in [
+        (
+            "",
+            "ld.global.b64 %d1, [%in+8192]; ret;",
+            32,
+            Kind::OutOfBounds,
+            "reads 8 bytes at byte 8192 of `in`, which has 8192",
+        ),
+        ("", "ld.global.b64 %d1, [%in+-8]; ret;", 32, Kind::OutOfBounds, "8 bytes at byte -8 of `in`"),
+        ("", "ld.global.b64 %d1, [%at]; ret;", 32, Kind::OutOfBounds, "a pointer that is no buffer of the launch"),
+        (
+            "",
+            "ld.global.b64 %d1, [%in+4]; ret;",
+            32,
+            Kind::Misaligned,
+            "8 bytes at byte 4 of `in`, which is no multiple of 8",
+        ),
+        (
+            shared,
+            "ld.shared.b32 %r1, [tile+256]; ret;",
+            1,
+            Kind::OutOfBounds,
+            "4 bytes at byte 256 of `tile`, which has 256",
+        ),
+        (
+            shared,
+            "mov.u32 %r1, -1; ld.shared.b32 %r2, [%r1]; ret;",
+            1,
+            Kind::OutOfBounds,
+            "4 bytes at byte -1 of `dynamic",
+        ),
+        (
+            shared,
+            "mov.u32 %r1, 0x7000000; ld.shared.b32 %r2, [%r1]; ret;",
+            1,
+            Kind::OutOfBounds,
+            "where the block has none",
+        ),
+        (shared, "ld.shared.b32 %r1, [tile]; ret;", 1, Kind::Uninitialized, "which no thread has written"),
+        ("", "setp.lt.u32 %p1, %i, 5; @%p1 bar.sync 0; ret;", 32, Kind::DivergentBarrier, "does not come with it"),
+        (
+            "",
+            "setp.lt.u32 %p1, %i, 32; @%p1 bra A; bar.sync 0; ret; A: bar.sync 0; ret;",
+            64,
+            Kind::DivergentBarrier,
+            "waits at another",
+        ),
+        (
+            "",
+            "setp.lt.u32 %p1, %i, 5; @%p1 bar.warp.sync -1; ret;",
+            32,
+            Kind::DivergentWarp,
+            "names lane 5, which waits",
+        ),
+        (
+            "",
+            "setp.lt.u32 %p1, %i, 5; @!%p1 ret; shfl.sync.down.b32 %r1, %i, 1, 31, -1; ret;",
+            32,
+            Kind::InactiveLane,
+            "lane 5",
+        ),
+        ("", "L: bra L;", 32, Kind::NonTerminating, "more than"),
+        ("", "L: bar.sync 0; bra L;", 32, Kind::NonTerminating, "barriers"),
+        ("", "trap;", 32, Kind::Panic, "a trap"),
+        (
+            "",
+            ".local .b8 own[8]; mov.u64 %d1, own; ld.local.b64 %d2, [%d1+8]; ret;",
+            1,
+            Kind::OutOfBounds,
+            "local memory, which has 8",
+        ),
+    ] {
+        let finding = finding(&module(globals, body), threads);
+        assert!(finding.kind == kind && finding.detail.contains(says), "{body}\n{finding}");
+        assert_eq!(finding.at.map(|at| at.file), Some("test.ptx"), "{finding}");
+    }
+    // Two threads at the same word, with nothing between: both lines are named.
+    let race = format!("{near} st.shared.b32 [%r2], %i;\nld.shared.b32 %r3, [tile+4]; ret;");
+    let found = finding(&module(shared, &race), 32);
+    assert_eq!(found.kind, Kind::Race, "{found}");
+    let lines = [found.at, found.other].map(|at| at.expect("a line").line);
+    assert_eq!(lines[0].abs_diff(lines[1]), 1, "{found}");
+    let ordered = format!("{near} st.shared.b32 [%r2], %i;\nbar.warp.sync -1; ld.shared.b32 %r3, [tile+4]; ret;");
+    assert!(run(&module(shared, &ordered), 1, 32, &[0; 32], 1).findings.is_empty());
+}
+
+#[test]
+fn what_is_not_carried_out_is_said_before_anything_runs() {
+    let error = |globals: &str, body: &str| {
+        let text = module(globals, body);
+        let module = parse(&text).unwrap_or_else(|error| panic!("{error}"));
+        lower(&module, "e", LINES).map(|_| ()).expect_err(body).to_string()
+    };
+    for (body, says) in [
+        (
+            "bogus.b32 %r1, %r2; tex.2d.f32 %r1, [%r2]; bogus.b32 %r1;",
+            "`bogus.b32`: this instruction is not carried out; 2 other",
+        ),
+        ("add.s32 %r1, %d1, 4;", "line 14, column 1: `add.s32`: `%d1` has 64 bits, and what stands there has 32 bits"),
+        ("add.s32 %r99, %r1, 4;", "`%r99` is no register that it could write"),
+        ("add.s32 %r1, %r2;", "it has 1 operands that are read, and takes 2"),
+        ("bra NOWHERE;", "there is no label `NOWHERE` here"),
+        ("call printf, (%r1);", "`printf` has no body in this module"),
+        ("ld.global.b32 %r1, [nothing];", "there is no `nothing` here"),
+        ("mov.u32 %r1, %envreg3;", "`%envreg3` is neither declared"),
+        ("ld.param.b64 %d1, [p_out+8];", "8 bytes at byte 8 of the parameter `p_out`, which has 8"),
+        ("bar.sync 0, 64;", "a barrier of some of the block's threads"),
+    ] {
+        let said = error("", body);
+        assert!(said.contains(says), "{said}\n{says}");
+    }
+    let recursive = ".func f() { call f; ret; }";
+    assert!(error(recursive, "call f; ret;").contains("`f` calls itself"));
+    let text = module("", "ret;");
+    let parsed = parse(&text).expect("a module");
+    let said = lower(&parsed, "other", LINES).map(|_| ()).expect_err("no entry").to_string();
+    assert_eq!(said, "the module has no entry `other`: it has `e`");
+}
+
+#[test]
+fn positions_are_the_innermost_ones_within_a_folder() {
+    let body = "
+.loc 1 5 3
+.loc 2 7 1, function_name $L, inlined_at 1 5 3
+ld.global.b64 %d1, [%in];
+.loc 2 0 0
+st.global.b64 [%out], %d1;
+ret;";
+    let text = module("", body) + ".file 1 \"kernels/a.rs\"\n.file 2 \"core/ptr.rs\"\n";
+    let parsed = parse(&text).expect("a module");
+    let at = |within| {
+        let program = lower(&parsed, "e", Lines { file: "test.ptx", within }).expect("a program");
+        let pcs = program.accesses.iter().map(|access| access.instructions[0].pc.position());
+        pcs.map(|at| (at.file, at.line)).collect::<Vec<_>>()
+    };
+    assert_eq!(at("kernels/"), [("kernels/a.rs", 5); 2]);
+    assert_eq!(at(""), [("core/ptr.rs", 7); 2]);
+}
+
+#[test]
+fn mutated_modules_are_lowered_and_carried_out_or_refused() {
+    use crate::parse::tests::Random;
+    let text = module(
+        ".shared .align 8 .b8 tile[512];",
+        "and.b32 %r1, %i, 3; setp.ne.u32 %p1, %r1, 0; mov.b32 %r2, 0; mov.u32 %r3, tile; shl.b32 %r4, %i, 3; add.u32 %r3, %r3, %r4;
+LOOP: @%p1 bra NEXT; add.u32 %r2, %r2, 1; setp.lt.u32 %p2, %r2, 4; @%p2 bra LOOP;
+NEXT: ld.global.b64 %d1, [%in]; st.shared.b64 [%r3], %d1; bar.sync 0; ld.shared.v2.b32 {%r5, %r6}, [%r3];
+shfl.sync.down.b32 %r7, %r5, 1, 31, -1; atom.global.add.u32 %r8, [%out], %r7; cvt.rn.f32.u32 %r9, %r8; fma.rn.f32 %r9, %r9, %r9, %r9;
+st.global.b32 [%out+4], %r9; ret;",
+    );
+    let begin = text.find("add.s64 %out").expect("the body");
+    let letters: Vec<_> = (begin..text.len()).filter(|at| text.as_bytes()[*at].is_ascii_alphanumeric()).collect();
+    let mut random = Random(7);
+    let [mut ran, mut refused] = [0, 0];
+    for _ in 0..2000 {
+        // A digit or letter becomes another one of the text.
+        let mut bytes = text.clone().into_bytes();
+        for _ in 0..1 + random.below(2) {
+            let [to, from] = [letters[random.below(letters.len())], letters[random.below(letters.len())]];
+            if bytes[to].is_ascii_digit() == bytes[from].is_ascii_digit() {
+                bytes[to] = bytes[from];
+            }
+        }
+        let text = String::from_utf8(bytes).expect("ASCII");
+        let Ok(parsed) = parse(&text) else { continue };
+        let Ok(program) = lower(&parsed, "e", LINES) else {
+            refused += 1;
+            continue;
+        };
+        let shape = Shape { grid: [2, 1, 1], block: [48, 1, 1], shared_bytes: 0 };
+        let buffers = [Buffer::input("in", 64, |i| i), Buffer::zeroed("out", 64, |_| 0u64)];
+        let plan =
+            buffers.into_iter().fold(Plan::new(shape), |plan, buffer| plan.buffer(buffer.expect("a small buffer")));
+        let limits = engine::Limits { calls: 2000, barriers: 100, ..engine::Limits::default() };
+        let options = Options { threads: 1, limits, ..Options::default() };
+        let words = [Memory::base(0), Memory::base(1)];
+        match simulate(&Arc::new(program), Arc::new(plan), &words, &[false, true], &options, &|_, _| ()) {
+            Ok(_) => ran += 1,
+            Err(Error::Plan { .. }) => refused += 1,
+            Err(error) => panic!("{error}\n{text}"),
+        }
+    }
+    assert!(ran > 200 && refused > 200, "{ran} ran, {refused} were refused");
+}

@@ -1,0 +1,255 @@
+//! What an entry is lowered to: a register machine's instructions, one after another, with where their lanes meet again.
+
+use crate::registers::{Class, Run, Sizes};
+use engine::{Instruction, Pc};
+
+/// No instruction, no slot.
+pub(crate) const NONE: u32 = u32::MAX;
+
+/// Where the generic addresses of a block's shared memory begin: below those of any buffer.
+pub(crate) const SHARED_WINDOW: u64 = 1 << 40;
+
+/// Where those of a thread's local memory begin.
+pub(crate) const LOCAL_WINDOW: u64 = 2 << 40;
+
+/// Where those of the entry's parameters begin.
+pub(crate) const PARAMETER_WINDOW: u64 = 3 << 40;
+
+/// Where those of global memory begin: half a buffer's range before the first, for pointers that lead before it.
+pub(crate) const GLOBAL_BEGIN: u64 = 1 << 44;
+
+/// An entry, ready to run.
+pub struct Program {
+    /// Its name.
+    pub(crate) name: &'static str,
+    pub(crate) code: Vec<Inst>,
+    pub(crate) accesses: Vec<Access>,
+    pub(crate) exchanges: Vec<Exchange>,
+    /// Where the branches of `brx` lead.
+    pub(crate) tables: Vec<Vec<u32>>,
+    /// What stands in slots that no instruction writes.
+    pub(crate) fixed: Vec<Fixed>,
+    /// Slots for predicates, narrow and wide registers.
+    pub(crate) sizes: [Sizes; 3],
+    /// Static arrays in shared memory, and their bytes.
+    pub(crate) shared: &'static [(&'static str, u64)],
+    /// Variables of global and constant memory that it names.
+    pub(crate) variables: Vec<Variable>,
+    /// Bytes of local memory of a thread.
+    pub(crate) local_bytes: u64,
+    /// Where each parameter begins, and how many bytes it has.
+    pub(crate) parameters: Vec<(u64, u64)>,
+    /// The block that `.reqntid` asks for.
+    pub(crate) block: Option<[u32; 3]>,
+}
+
+impl Program {
+    /// The entry's name.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// How many instructions it has.
+    #[must_use]
+    pub fn instructions(&self) -> usize {
+        self.code.len()
+    }
+
+    /// How many words its parameters take: one for each 8 bytes that one begins.
+    #[must_use]
+    pub fn parameter_words(&self) -> usize {
+        self.parameters.iter().map(|(_, bytes)| bytes.div_ceil(8) as usize).sum()
+    }
+
+    /// Variables of the module's global and constant memory that it names, and their bytes: each is a buffer of the plan.
+    pub fn variables(&self) -> impl Iterator<Item = (&'static str, u64)> {
+        self.variables.iter().map(|variable| (variable.name, variable.bytes))
+    }
+}
+
+/// A variable of global or constant memory.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Variable {
+    pub(crate) name: &'static str,
+    pub(crate) bytes: u64,
+}
+
+/// An instruction.
+#[derive(Clone, Copy)]
+pub(crate) struct Inst {
+    pub(crate) op: Op,
+    /// The predicate under which it is carried out, if there is one.
+    pub(crate) guard: u32,
+    pub(crate) negated: bool,
+    pub(crate) pc: Pc,
+}
+
+/// What it does.
+#[derive(Clone, Copy)]
+pub(crate) enum Op {
+    /// Arithmetic.
+    Alu { run: Run, slots: [u32; 5] },
+    /// A branch, and where the lanes meet again.
+    Branch { target: u32, meet: u32 },
+    /// A branch by a table.
+    Table { index: u32, table: u32, meet: u32 },
+    /// The lanes end.
+    Exit,
+    /// The block's barrier; what its lanes hold up is made one.
+    Barrier { number: u32, reduction: Option<(Reduction, u32, u32)> },
+    /// A warp's barrier.
+    WarpBarrier { mask: u32 },
+    /// An access.
+    Access(u32),
+    /// Lanes exchange values.
+    Exchange(u32),
+    /// The clock, in a register of 32 or 64 bits.
+    Clock { class: Class, slot: u32 },
+    /// The active lanes, as a word.
+    ActiveMask { slot: u32 },
+    /// The kernel gives up.
+    Trap,
+}
+
+/// What a barrier makes of predicates.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reduction {
+    And,
+    Or,
+    Count,
+}
+
+/// What a slot holds that no instruction writes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Fixed {
+    pub(crate) class: Class,
+    pub(crate) slot: u32,
+    pub(crate) value: Value,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Value {
+    Bits(u64),
+    /// Bytes of the parameters.
+    Parameter {
+        offset: u64,
+        bytes: u32,
+        is_signed: bool,
+    },
+    /// The address of a static array of shared memory, and bytes behind it.
+    Shared(u32, i64),
+    /// Of the dynamic one.
+    DynamicShared(i64),
+    /// Of a variable.
+    Variable(u32, i64),
+    Special(Special),
+}
+
+/// A special register that does not change while a warp runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Special {
+    Tid(usize),
+    Ntid(usize),
+    Ctaid(usize),
+    Nctaid(usize),
+    Lane,
+    Warp,
+    Warps,
+    /// Lanes below, at and above: `lt`, `le`, `eq`, `ge`, `gt`.
+    LaneMask(u8),
+    StaticShared,
+    DynamicShared,
+}
+
+impl Special {
+    /// Whether each warp has its own.
+    pub(crate) fn is_of_warp(self) -> bool {
+        matches!(self, Self::Tid(_) | Self::Warp)
+    }
+}
+
+/// Where an access goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Where {
+    Global,
+    Constant,
+    Shared,
+    Local,
+    Parameter,
+    Generic,
+}
+
+/// What an atomic makes of the old value and its operands.
+pub(crate) type Atomic = fn(u64, u64, u64) -> u64;
+
+#[derive(Clone, Copy)]
+pub(crate) enum Action {
+    Load,
+    Store,
+    Atomic(Atomic),
+}
+
+/// A register of an access; none where the value is dropped.
+pub(crate) type Part = Option<(Class, u32)>;
+
+/// An access.
+pub(crate) struct Access {
+    pub(crate) action: Action,
+    pub(crate) space: Where,
+    pub(crate) address: (Class, u32),
+    pub(crate) offset: i64,
+    /// Bytes of an element.
+    pub(crate) bytes: u32,
+    pub(crate) is_signed: bool,
+    /// What is loaded to, or stored.
+    pub(crate) parts: Vec<Part>,
+    /// The operands of an atomic.
+    pub(crate) operands: [(Class, u32); 2],
+    /// What the engine knows it as: in global, shared and constant memory.
+    pub(crate) instructions: [Instruction; 3],
+}
+
+impl Access {
+    /// Bytes a lane.
+    pub(crate) fn width(&self) -> u64 {
+        u64::from(self.bytes) * self.parts.len().max(1) as u64
+    }
+}
+
+/// What lanes exchange.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Exchanged {
+    Up,
+    Down,
+    Butterfly,
+    Index,
+    All,
+    Any,
+    Uniform,
+    Ballot,
+    MatchAny,
+    MatchAll,
+    Add,
+    MinUnsigned,
+    MaxUnsigned,
+    MinSigned,
+    MaxSigned,
+    And,
+    Or,
+    Xor,
+    Elect,
+}
+
+/// An exchange between the lanes of a warp.
+pub(crate) struct Exchange {
+    pub(crate) what: Exchanged,
+    pub(crate) target: Part,
+    pub(crate) predicate: Part,
+    pub(crate) source: (Class, u32),
+    /// The lane, or the distance to it.
+    pub(crate) lane: u32,
+    pub(crate) clamp: u32,
+    /// The member mask; none for the active lanes.
+    pub(crate) mask: u32,
+}
