@@ -6,7 +6,7 @@ use busload::sim::{Options, Outcome};
 use busload_tests::{
     case, cases, checked_and_counted, counterexamples, kernels, kernels_under_test, memory, on_threads, simulate,
 };
-use gpu::suite::{Case, Counts, Entry, Operation, Plan, Value};
+use gpu::suite::{Axis, AxisKind, Case, Counts, Entry, Operation, Plan, Value};
 use proptest::prelude::*;
 use std::sync::Arc;
 

@@ -1,11 +1,11 @@
 //! A block: runs its warps one after another, each to the next barrier.
 
+use super::hand::Hand;
 use super::job::Job;
-use super::region::Hand;
 use super::warp::{State, Warp};
 use crate::program::{Op, Reduction, Special, Value};
 use crate::registers::{Class, Lanes, Narrow, Pred, Registers, Wide};
-use engine::{Kind, Worker, triple};
+use engine::{Finding, Kind, Machine, Worker, triple};
 use std::sync::Arc;
 
 /// Runs blocks, one after another, on the calling thread.
@@ -20,6 +20,19 @@ pub(crate) struct Runner {
     pub(super) local: Vec<u8>,
     /// Whether the block cannot go on.
     pub(super) stopped: bool,
+}
+
+impl Machine for Job {
+    type Runner = Runner;
+
+    fn runner(self: &Arc<Self>, _: usize) -> Runner {
+        Runner::new(Arc::clone(self))
+    }
+
+    /// Every loop of the machine counts its rounds, so none is silent.
+    fn watch(&self) -> Option<Finding> {
+        None
+    }
 }
 
 impl Runner {

@@ -1,9 +1,8 @@
 //! A launch of an entry: what all workers share.
 
-use super::block::Runner;
 use crate::program::{Program, Special, Value};
 use crate::registers::Class;
-use engine::{Finding, Launch, Machine, Memory};
+use engine::{Launch, Memory};
 use std::sync::Arc;
 
 /// Everything the workers of a simulation share.
@@ -14,19 +13,6 @@ pub(crate) struct Job {
     pub(crate) parameters: Vec<u8>,
     /// The addresses of the variables of global and constant memory.
     pub(crate) variables: Vec<u64>,
-}
-
-impl Machine for Job {
-    type Runner = Runner;
-
-    fn runner(self: &Arc<Self>, _: usize) -> Runner {
-        Runner::new(Arc::clone(self))
-    }
-
-    /// Every loop of the machine counts its rounds, so none is silent.
-    fn watch(&self) -> Option<Finding> {
-        None
-    }
 }
 
 impl Job {

@@ -3,6 +3,7 @@
 mod access;
 mod block;
 mod exchange;
+mod hand;
 mod job;
 mod region;
 mod step;

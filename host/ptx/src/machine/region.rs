@@ -1,32 +1,13 @@
 //! Accesses to global, shared and constant memory: where lanes go, what they move, and the request that they make.
 
 use super::block::Runner;
+use super::hand::Hand;
 use crate::program::{Access, Action};
 use crate::registers::{Class, Half, Lanes, Narrow, Pred, Wide, blend};
 use engine::{Element, Instruction, Kind, Look, Request};
 use gpu::suite::Space;
 use std::ptr;
 use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering::Relaxed};
-
-/// The part of a buffer or shared array that an access found at hand the last time.
-#[derive(Clone, Copy)]
-pub(crate) struct Hand {
-    space: Option<Space>,
-    /// The address where the buffer or array begins.
-    base: u64,
-    /// What the engine counts from: the same, or the place in shared memory.
-    start: u64,
-    /// The first byte at hand, and how many there are.
-    first: u64,
-    bytes: u64,
-    /// Where byte 0 would stand.
-    elements: *mut u8,
-}
-
-impl Hand {
-    pub(crate) const NONE: Self =
-        Self { space: None, base: 0, start: 0, first: 0, bytes: 0, elements: ptr::null_mut() };
-}
 
 /// Where the lanes of an access go: their cells, and the request's parts.
 struct Cells {
