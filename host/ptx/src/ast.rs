@@ -249,7 +249,7 @@ pub enum Statement<'a> {
     Label(&'a str, Place),
     /// `name: .branchtargets a, b;`
     BranchTargets(&'a str, Vec<&'a str>, Place),
-    /// `name: .callprototype …;`
+    /// `name: .callprototype …;`, or `.calltargets`
     CallPrototype(&'a str, Place),
     /// `.loc`
     Location(Location<'a>),

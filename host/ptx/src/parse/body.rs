@@ -115,7 +115,7 @@ impl<'a> Parser<'a> {
 
     /// What stands behind a label's colon, if it belongs to it.
     fn label(&mut self, name: Token<'a>) -> Result<Statement<'a>, ParseError> {
-        if self.is(".branchtargets") || self.is(".calltargets") {
+        if self.is(".branchtargets") {
             self.advance()?;
             let mut targets = Vec::new();
             while !self.takes(";")? {
@@ -126,7 +126,7 @@ impl<'a> Parser<'a> {
             }
             return Ok(Statement::BranchTargets(name.text, targets, name.place));
         }
-        if self.is(".callprototype") {
+        if self.is(".callprototype") || self.is(".calltargets") {
             self.skip_statement()?;
             return Ok(Statement::CallPrototype(name.text, name.place));
         }
