@@ -189,7 +189,7 @@ impl Lanes for Wide {
 
 /// Writes the lanes in `mask`.
 #[inline(always)]
-pub(crate) fn blend<T: Copy>(target: &mut [T; 32], mask: u32, values: &[T; 32]) {
+fn blend<T: Copy>(target: &mut [T; 32], mask: u32, values: &[T; 32]) {
     if mask == u32::MAX {
         *target = *values;
         return;

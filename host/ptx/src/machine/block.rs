@@ -22,19 +22,6 @@ pub(crate) struct Runner {
     pub(super) stopped: bool,
 }
 
-impl Machine for Job {
-    type Runner = Runner;
-
-    fn runner(self: &Arc<Self>, _: usize) -> Runner {
-        Runner::new(Arc::clone(self))
-    }
-
-    /// Every loop of the machine counts its rounds, so none is silent.
-    fn watch(&self) -> Option<Finding> {
-        None
-    }
-}
-
 impl Runner {
     pub(super) fn new(job: Arc<Job>) -> Self {
         let threads = job.launch.plan.launch.block_threads() as usize;
@@ -145,6 +132,19 @@ impl Runner {
     /// The lowest thread of a warp that has not ended.
     pub(super) fn first_thread(&self, warp: usize) -> usize {
         32 * warp + self.warps[warp].live.trailing_zeros() as usize % 32
+    }
+}
+
+impl Machine for Job {
+    type Runner = Runner;
+
+    fn runner(self: &Arc<Self>, _: usize) -> Runner {
+        Runner::new(Arc::clone(self))
+    }
+
+    /// Every loop of the machine counts its rounds, so none is silent.
+    fn watch(&self) -> Option<Finding> {
+        None
     }
 }
 

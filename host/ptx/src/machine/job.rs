@@ -80,7 +80,7 @@ impl Job {
         })
     }
 
-    /// Whether an address is one of shared memory's, or of global memory.
+    /// The plan's buffers.
     pub(crate) fn memory(&self) -> &Memory {
         &self.launch.memory
     }

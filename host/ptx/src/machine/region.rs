@@ -3,13 +3,13 @@
 use super::block::Runner;
 use super::hand::Hand;
 use crate::program::{Access, Action};
-use crate::registers::{Class, Half, Lanes, Narrow, Pred, Wide, blend};
+use crate::registers::{Class, Half, Lanes, Narrow, Pred, Wide};
 use engine::{Element, Instruction, Kind, Look, Request};
 use gpu::suite::Space;
 use std::ptr;
 use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering::Relaxed};
 
-/// Where the lanes of an access go: their cells, and the request's parts.
+/// Where the lanes of an access go that were found one by one: their cells, and the request's parts.
 struct Cells {
     cells: [*mut u8; 32],
     base: Option<u64>,
@@ -29,62 +29,40 @@ impl Runner {
         addresses: &[u64; 32],
         instruction: Instruction,
     ) -> bool {
-        let cells = match self.at_hand(number, mask, addresses, instruction) {
-            Some(cells) => cells,
-            None => match self.resolved(number, warp, mask, addresses, instruction) {
-                Some(cells) => cells,
-                None => return false,
-            },
-        };
         if let Action::Atomic(_) = access.action
             && instruction.space == Space::Global
         {
             self.job.launch.wait_for(self.worker.turn());
         }
-        // SAFETY: each active lane's cell was found for the access's width, and is aligned to it.
-        unsafe { self.transfer(access, mask, &cells.cells) };
-        let request = Request::new(instruction, mask, cells.base, cells.start, &cells.indices);
-        match self.worker.look() {
-            Look::Away => {}
-            Look::First => self.worker.look_first(&request, mask, 32 * warp),
-            Look::Second => {
-                let worker = &mut self.worker;
-                request.each(mask, |lane, address| worker.look_second(32 * warp + lane, instruction, address));
-            }
+        let hand = self.hands[number];
+        if let Some(mut offsets) = hand.offsets(mask, addresses, instruction) {
+            // SAFETY: each active lane's cell is at hand, as wide as the access and aligned to it.
+            unsafe { self.transfer(access, mask, |lane| hand.elements.wrapping_add(offsets[lane] as usize)) };
+            offsets.iter_mut().for_each(|offset| *offset >>= instruction.log_width());
+            self.tell(number, warp, &Request::new(instruction, mask, Some(hand.base), hand.start, &offsets));
+            return true;
         }
-        self.worker.count([0, number], warp as u32, &request);
+        let Some(found) = self.resolved(number, warp, mask, addresses, instruction) else { return false };
+        // SAFETY: each active lane's cell was resolved for the access's width, and is aligned to it.
+        unsafe { self.transfer(access, mask, |lane| found.cells[lane]) };
+        self.tell(number, warp, &Request::new(instruction, mask, found.base, found.start, &found.indices));
         true
     }
 
-    /// The cells of lanes that all go to what the access found at hand the last time.
-    #[inline]
-    fn at_hand(&self, number: usize, mask: u32, addresses: &[u64; 32], instruction: Instruction) -> Option<Cells> {
-        let hand = &self.hands[number];
-        let width = instruction.width();
-        if hand.space != Some(instruction.space) || hand.bytes < width {
-            return None;
+    /// Has a request looked at, and counted.
+    #[inline(always)]
+    fn tell(&mut self, number: usize, warp: usize, request: &Request<'_>) {
+        match self.worker.look() {
+            Look::Away => {}
+            Look::First => self.worker.look_first(request, request.mask, 32 * warp),
+            Look::Second => {
+                let worker = &mut self.worker;
+                request.each(request.mask, |lane, address| {
+                    worker.look_second(32 * warp + lane, request.instruction, address);
+                });
+            }
         }
-        let most = hand.bytes - width;
-        let mut offsets = [hand.first; 32];
-        let mut beyond = false;
-        let mut odd = 0;
-        for lane in 0..32 {
-            let is_active = mask >> lane & 1 != 0;
-            let offset = addresses[lane].wrapping_sub(hand.base);
-            offsets[lane] = if is_active { offset } else { hand.first };
-            beyond |= offsets[lane].wrapping_sub(hand.first) > most;
-            odd |= if is_active { offset } else { 0 };
-        }
-        if beyond || odd & (width - 1) != 0 {
-            return None;
-        }
-        let shift = instruction.log_width();
-        Some(Cells {
-            cells: offsets.map(|offset| hand.elements.wrapping_add(offset as usize)),
-            base: Some(hand.base),
-            start: hand.start,
-            indices: offsets.map(|offset| offset >> shift),
-        })
+        self.worker.count([0, number], warp as u32, request);
     }
 
     /// The cells of any lanes, one by one; none if one of them finds no memory.
@@ -156,29 +134,60 @@ impl Runner {
     ///
     /// # Safety
     /// The cells of the lanes in `mask` are as wide as the access and aligned to it.
-    unsafe fn transfer(&mut self, access: &Access, mask: u32, cells: &[*mut u8; 32]) {
+    #[inline(always)]
+    unsafe fn transfer(&mut self, access: &Access, mask: u32, cell: impl Fn(usize) -> *mut u8) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            match (access.action, &access.parts[..], access.bytes) {
+                (Action::Load, [Some((Class::Narrow, slot))], 4) => {
+                    let target = self.registers.narrow.get_mut(*slot);
+                    lanes_of(mask, |lane| target[lane] = (*cell(lane).cast::<AtomicU32>()).load(Relaxed));
+                }
+                (Action::Store, [Some((Class::Narrow, slot))], 4) => {
+                    let source = self.registers.narrow.get(*slot);
+                    lanes_of(mask, |lane| (*cell(lane).cast::<AtomicU32>()).store(source[lane], Relaxed));
+                }
+                _ => match access.width() {
+                    ..=8 => self.transfer_words::<1>(access, mask, cell),
+                    16 => self.transfer_words::<2>(access, mask, cell),
+                    _ => self.transfer_words::<4>(access, mask, cell),
+                },
+            }
+        }
+    }
+
+    /// The same by way of so many words a lane.
+    ///
+    /// # Safety
+    /// As [`Runner::transfer`].
+    #[inline(never)]
+    unsafe fn transfer_words<const WORDS: usize>(
+        &mut self,
+        access: &Access,
+        mask: u32,
+        cell: impl Fn(usize) -> *mut u8,
+    ) {
         let width = access.width() as usize;
-        let mut data = [[0u64; 32]; 4];
+        let mut data = [[0u64; 32]; WORDS];
         // SAFETY: the caller's promise.
         unsafe {
             match access.action {
                 Action::Load => {
-                    load(width, mask, cells, &mut data);
+                    load(width, mask, &cell, &mut data);
                     self.deliver(access, mask, &data);
                 }
                 Action::Store => {
                     self.collect(access, &mut data);
-                    store(width, mask, cells, &data);
+                    store(width, mask, &cell, &data);
                 }
                 Action::Atomic(change) => {
                     let [b, c] = access.operands.map(|operand| self.read(operand));
                     let kept = u64::MAX >> (64 - 8 * width.min(8));
                     for lane in (0..32).filter(|lane| mask >> lane & 1 == 1) {
-                        let lane_alone = 1 << lane;
-                        load(width, lane_alone, cells, &mut data);
+                        load(width, 1 << lane, &cell, &mut data);
                         let old = data[0][lane];
                         data[0][lane] = change(old, b[lane] & kept, c[lane] & kept);
-                        store(width, lane_alone, cells, &data);
+                        store(width, 1 << lane, &cell, &data);
                         data[0][lane] = old;
                     }
                     self.deliver(access, mask, &data);
@@ -199,15 +208,12 @@ impl Runner {
 
     /// What was loaded, into the registers of the access.
     #[inline]
-    pub(super) fn deliver(&mut self, access: &Access, mask: u32, data: &[[u64; 32]; 4]) {
-        if let ([Some((Class::Narrow, slot))], 4) = (&access.parts[..], access.bytes) {
-            return blend(self.registers.narrow.get_mut(*slot), mask, &data[0].map(|word| word as u32));
-        }
+    pub(super) fn deliver(&mut self, access: &Access, mask: u32, data: &[[u64; 32]]) {
         let bits = 8 * access.bytes;
         for (number, part) in access.parts.iter().enumerate() {
             let Some((class, slot)) = *part else { continue };
             let begin = number as u32 * bits;
-            let (word, shift) = (&data[begin as usize / 64 % 4], begin % 64);
+            let (word, shift) = (&data[begin as usize / 64], begin % 64);
             let above = 64 - bits;
             let values = match access.is_signed {
                 true => word.map(|word| ((word >> shift << above).cast_signed() >> above).cast_unsigned()),
@@ -225,13 +231,13 @@ impl Runner {
 
     /// What is to be stored, from the registers of the access.
     #[inline]
-    pub(super) fn collect(&self, access: &Access, data: &mut [[u64; 32]; 4]) {
+    pub(super) fn collect(&self, access: &Access, data: &mut [[u64; 32]]) {
         let bits = 8 * access.bytes;
         for (number, part) in access.parts.iter().enumerate() {
             let Some(part) = *part else { continue };
             let values = self.read(part);
             let begin = number as u32 * bits;
-            let (word, shift) = (&mut data[begin as usize / 64 % 4], begin % 64);
+            let (word, shift) = (&mut data[begin as usize / 64], begin % 64);
             let kept = u64::MAX >> (64 - bits);
             for lane in 0..32 {
                 word[lane] |= (values[lane] & kept) << shift;
@@ -246,27 +252,34 @@ impl Runner {
     }
 }
 
+/// Does something for each of some lanes.
+#[inline(always)]
+fn lanes_of(mask: u32, mut each: impl FnMut(usize)) {
+    if mask == u32::MAX {
+        return (0..32).for_each(each);
+    }
+    let mut rest = mask;
+    while rest != 0 {
+        each(rest.trailing_zeros() as usize % 32);
+        rest &= rest - 1;
+    }
+}
+
 /// Loads what stands in the cells: in words, the first of each lane side by side.
 ///
 /// # Safety
 /// The cells of the lanes in `mask` are `width` bytes, aligned; their memory is only accessed atomically, or by this thread alone.
 #[inline(always)]
-unsafe fn load(width: usize, mask: u32, cells: &[*mut u8; 32], data: &mut [[u64; 32]; 4]) {
-    for lane in 0..32 {
-        if mask >> lane & 1 == 0 {
-            continue;
-        }
-        let cell = cells[lane];
-        // SAFETY: the caller's promise.
-        unsafe {
-            match width {
-                1 => data[0][lane] = (*cell.cast::<AtomicU8>()).load(Relaxed).into(),
-                2 => data[0][lane] = (*cell.cast::<AtomicU16>()).load(Relaxed).into(),
-                4 => data[0][lane] = (*cell.cast::<AtomicU32>()).load(Relaxed).into(),
-                _ => {
-                    for word in 0..width / 8 {
-                        data[word % 4][lane] = (*cell.cast::<AtomicU64>().add(word)).load(Relaxed);
-                    }
+unsafe fn load(width: usize, mask: u32, cell: &impl Fn(usize) -> *mut u8, data: &mut [[u64; 32]]) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        match width {
+            1 => lanes_of(mask, |lane| data[0][lane] = (*cell(lane).cast::<AtomicU8>()).load(Relaxed).into()),
+            2 => lanes_of(mask, |lane| data[0][lane] = (*cell(lane).cast::<AtomicU16>()).load(Relaxed).into()),
+            4 => lanes_of(mask, |lane| data[0][lane] = (*cell(lane).cast::<AtomicU32>()).load(Relaxed).into()),
+            _ => {
+                for (word, data) in data.iter_mut().enumerate() {
+                    lanes_of(mask, |lane| data[lane] = (*cell(lane).cast::<AtomicU64>().add(word)).load(Relaxed));
                 }
             }
         }
@@ -278,22 +291,16 @@ unsafe fn load(width: usize, mask: u32, cells: &[*mut u8; 32], data: &mut [[u64;
 /// # Safety
 /// As [`load`].
 #[inline(always)]
-unsafe fn store(width: usize, mask: u32, cells: &[*mut u8; 32], data: &[[u64; 32]; 4]) {
-    for lane in 0..32 {
-        if mask >> lane & 1 == 0 {
-            continue;
-        }
-        let cell = cells[lane];
-        // SAFETY: the caller's promise.
-        unsafe {
-            match width {
-                1 => (*cell.cast::<AtomicU8>()).store(data[0][lane] as u8, Relaxed),
-                2 => (*cell.cast::<AtomicU16>()).store(data[0][lane] as u16, Relaxed),
-                4 => (*cell.cast::<AtomicU32>()).store(data[0][lane] as u32, Relaxed),
-                _ => {
-                    for word in 0..width / 8 {
-                        (*cell.cast::<AtomicU64>().add(word)).store(data[word % 4][lane], Relaxed);
-                    }
+unsafe fn store(width: usize, mask: u32, cell: &impl Fn(usize) -> *mut u8, data: &[[u64; 32]]) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        match width {
+            1 => lanes_of(mask, |lane| (*cell(lane).cast::<AtomicU8>()).store(data[0][lane] as u8, Relaxed)),
+            2 => lanes_of(mask, |lane| (*cell(lane).cast::<AtomicU16>()).store(data[0][lane] as u16, Relaxed)),
+            4 => lanes_of(mask, |lane| (*cell(lane).cast::<AtomicU32>()).store(data[0][lane] as u32, Relaxed)),
+            _ => {
+                for (word, data) in data.iter().enumerate() {
+                    lanes_of(mask, |lane| (*cell(lane).cast::<AtomicU64>().add(word)).store(data[lane], Relaxed));
                 }
             }
         }
