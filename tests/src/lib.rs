@@ -90,7 +90,7 @@ pub fn counterexamples() -> Vec<(&'static Family, &'static Entry)> {
     entries
 }
 
-/// A case with the multiprocessors that the simulator's grids are made for.
+/// A case with the SMs that the simulator's grids are made for.
 pub fn case(values: Vec<(&'static str, Value)>) -> Case {
     Case { values, sm_count: busload::record::SIMULATED_SM_COUNT }
 }

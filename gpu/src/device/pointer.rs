@@ -115,7 +115,7 @@ impl<T: Value> Global<T> {
         Self(backend::global_element::<T>(self.0, index), PhantomData)
     }
 
-    /// The same memory as elements of another type: `f32` as [`F32x4`], for 16 bytes an access.
+    /// The same memory as elements of another type: `f32` as [`F32x4`](crate::device::F32x4), for 16 bytes an access.
     #[inline(always)]
     pub const fn cast<U: Value>(self) -> Global<U> {
         Global(self.0, PhantomData)
@@ -157,7 +157,7 @@ impl<T: Value> GlobalMut<T> {
         Self(backend::global_element::<T>(self.0, index), PhantomData)
     }
 
-    /// The same memory as elements of another type: `f32` as [`F32x4`], for 16 bytes an access.
+    /// The same memory as elements of another type: `f32` as [`F32x4`](crate::device::F32x4), for 16 bytes an access.
     #[inline(always)]
     pub const fn cast<U: Value>(self) -> GlobalMut<U> {
         GlobalMut(self.0, PhantomData)

@@ -34,7 +34,7 @@ pub unsafe fn bank_multicast(dst: GlobalMut<f32>, n: usize, words: u32) {
 
 /// Like [`bank_multicast`], with the `words` addresses all in one bank.
 ///
-/// **Look for** `words` wavefronts, up to 32: different words conflict, not lanes. **Cost** the multiprocessor sends one
+/// **Look for** `words` wavefronts, up to 32: different words conflict, not lanes. **Cost** the SM sends one
 /// wavefront a cycle, so a load of 32 holds up every other warp's.
 #[kernel]
 pub unsafe fn bank_multicast_one_bank(dst: GlobalMut<f32>, n: usize, words: u32) {

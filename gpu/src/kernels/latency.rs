@@ -1,4 +1,4 @@
-//! Latency: how long one load takes when nothing hides it, by the multiprocessor's clock, and how often one can begin.
+//! Latency: how long one load takes when nothing hides it, by the SM's clock, and how often one can begin.
 //!
 //! ```text
 //!  next[i] ─▶ i ─▶ next[i] ─▶ i ─▶ …    one lane, one load in flight: a ring in which each element names the next
@@ -86,7 +86,7 @@ pub unsafe fn latency_shared(next: Global<u32>, dst: GlobalMut<u32>, cycles: Glo
     dst.store(0, i);
 }
 
-/// Not one load after another but as many as a multiprocessor takes: 32 warps load from shared memory without a conflict.
+/// Not one load after another but as many as an SM takes: 32 warps load from shared memory without a conflict.
 ///
 /// **Look for** the cycles of a request: 1, so 128 bytes a cycle, whatever the latency. **Cost** none: what a warp waits
 /// for, 31 others hide.

@@ -1,4 +1,4 @@
-//! Padding: what a word more a row saves in wavefronts, and what it costs in blocks that fit a multiprocessor.
+//! Padding: what a word more a row saves in wavefronts, and what it costs in blocks that fit an SM.
 //!
 //! ```text
 //!  a tile of 248 rows of 32 words: 31 KiB; with 33 words: nearly 32 KiB
@@ -40,8 +40,8 @@ pub unsafe fn padding_none(src: Global<f32>, dst: GlobalMut<f32>, rows: u32) {
 
 /// Like [`padding_none`], with a pitch of 33 words: each row starts one bank further on.
 ///
-/// **Look for** 1 wavefront a shared load, and the occupancy. **Cost** 3.1 % more shared memory: a block less a
-/// multiprocessor where the tiles just fitted.
+/// **Look for** 1 wavefront a shared load, and the occupancy. **Cost** 3.1 % more shared memory: a block less an
+/// SM where the tiles just fitted.
 #[kernel]
 pub unsafe fn padding_word(src: Global<f32>, dst: GlobalMut<f32>, rows: u32) {
     let tile = dynamic_shared::<f32>();
@@ -105,7 +105,7 @@ family! {
     /// The family's entry.
     pub static FAMILY: Family = Family {
         name: "padding",
-        summary: "tiles of dynamic shared memory with and without padding: conflicts against blocks a multiprocessor",
+        summary: "tiles of dynamic shared memory with and without padding: conflicts against blocks an SM",
         axes: &[BLOCKS, ROWS],
         kernels: &[
             Entry { kernel: padding_none::KERNEL, plan: |case| plan(case, WIDTH, 32) },

@@ -129,7 +129,7 @@ pub struct Record {
     pub on: String,
     /// Grid, block and dynamic shared memory; none for a row that is no kernel of ours.
     pub launch: Option<LaunchRecord>,
-    /// How many of its blocks a multiprocessor of the GPU holds at a time.
+    /// How many of its blocks an SM of the GPU holds at a time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub occupancy: Option<Occupancy>,
     /// Whether every element of every output was compared with its reference, and was right.
@@ -208,12 +208,12 @@ impl From<Launch> for LaunchRecord {
     }
 }
 
-/// What a multiprocessor holds at a time of a launch, by the driver: registers, shared memory and threads allow no more.
+/// What an SM holds at a time of a launch, by the driver: registers, shared memory and threads allow no more.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Occupancy {
     /// Blocks.
     pub blocks_per_sm: u32,
-    /// Their threads, as a share of those that a multiprocessor holds at most.
+    /// Their threads, as a share of those that an SM holds at most.
     pub share: f64,
 }
 

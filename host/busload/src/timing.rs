@@ -32,7 +32,7 @@ pub struct Timed {
     pub share_of_copy: Option<f64>,
     /// That, as a share of the peak.
     pub share_of_peak: Option<f64>,
-    /// Ticks of the multiprocessor's clock a request, where the kernel reads it: the median of the samples.
+    /// Ticks of the SM's clock a request, where the kernel reads it: the median of the samples.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cycles: Option<f64>,
 }

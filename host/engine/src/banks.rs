@@ -43,7 +43,7 @@ pub(crate) fn wavefronts_of_part(addresses: &[u64; 32], part: u32, mask: u32, wi
         .step_by(lanes_together)
         .map(|first| {
             let group = part >> first & (u32::MAX >> (32 - lanes_together));
-            passes(&addresses[first..], group, width)
+            of_group(&addresses[first..], group, width)
         })
         .sum()
 }
@@ -98,7 +98,7 @@ fn paired(addresses: &[u64; 32], part: u32, mask: u32) -> bool {
 }
 
 /// The most distinct words that one bank has to send to the lanes in `mask`.
-fn passes(addresses: &[u64], mask: u32, width: u64) -> u64 {
+fn of_group(addresses: &[u64], mask: u32, width: u64) -> u64 {
     // 128 bytes a wavefront, and as many again where pairs of lanes share.
     let mut words = [0u64; 64];
     let mut count = 0usize;

@@ -120,6 +120,7 @@ impl Launch {
     }
 
     /// Waits until every block before the `turn`-th has ended.
+    #[inline]
     pub fn wait_for(&self, turn: u64) {
         self.turns.wait_for(turn);
     }

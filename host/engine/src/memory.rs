@@ -165,6 +165,7 @@ impl Memory {
     }
 
     /// The buffer that an address names; none for one that no kernel was given.
+    #[inline]
     pub fn buffer_of(&self, address: u64) -> Option<usize> {
         let buffer = (address >> OFFSET_BITS).checked_sub(1)? as usize;
         (buffer < self.plan.buffers.len()).then_some(buffer)
@@ -197,6 +198,7 @@ impl Memory {
         format!("{width} bytes at byte {start} of `{}`, which has {}", buffer.name, buffer.bytes())
     }
 
+    #[inline]
     fn element(&self, address: u64, width: u64) -> Option<Element> {
         if !self.contains(address, width) {
             return None;
@@ -235,6 +237,7 @@ impl Memory {
     }
 
     /// The bytes of a filled buffer around a resolved address, as offsets: all of them in the end, and at least its page.
+    #[inline]
     fn filled_around(&self, address: u64) -> Range<u64> {
         let bytes = &self.buffers[Self::number(address)];
         if bytes.filled.are_ready() {
@@ -248,6 +251,7 @@ impl Memory {
     }
 
     /// What is filled around the buffer's resolved `address` of accesses of `width` bytes by the aligned pointer `base`.
+    #[inline]
     pub fn at_hand(&self, base: u64, address: u64, width: u64) -> Option<AtHand> {
         // Indices below zero are not at hand.
         let start = u64::try_from(offset_of_pointer(base)).ok()?;
@@ -258,6 +262,7 @@ impl Memory {
     }
 
     /// Whether `width` bytes at `address` lie in a buffer.
+    #[inline]
     pub fn contains(&self, address: u64, width: u64) -> bool {
         self.buffer_of(address).is_some_and(|number| offset_of(address) + width <= self.buffers[number].count)
     }

@@ -40,7 +40,7 @@ pub struct Site {
 pub struct Outcome {
     /// What each source position asked for, in the order of the source. Empty if there are findings.
     pub sites: Vec<Site>,
-    /// More of each of these, in the same order. Empty without [`Options::sampling`].
+    /// More of each of these, in the same order. Empty without [`Options::sampling`](crate::Options::sampling).
     pub sampled: Vec<Sampled>,
     /// The same by buffer or shared array, operation and width, as families state what they expect.
     pub regions: BTreeMap<(String, Operation, u64), Counts>,

@@ -44,7 +44,10 @@ impl<'a> Request<'a> {
     #[inline(always)]
     pub fn each(&self, lanes: u32, mut look: impl FnMut(usize, u64)) {
         if lanes == u32::MAX {
-            return (0..32).for_each(|lane| look(lane, self.address(lane)));
+            for lane in 0..32 {
+                look(lane, self.address(lane));
+            }
+            return;
         }
         let mut rest = lanes;
         while rest != 0 {

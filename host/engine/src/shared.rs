@@ -83,6 +83,7 @@ impl SharedMemory {
     }
 
     /// The address of the dynamic array.
+    #[inline]
     pub fn dynamic(&self) -> u32 {
         0
     }
@@ -150,18 +151,21 @@ impl SharedMemory {
     }
 
     /// The name of the array that a place lies in, and the offset within it.
+    #[inline]
     pub fn name(&self, place: u64) -> (&'static str, u64) {
         let array = self.arrays.iter().find(|array| (place.wrapping_sub(array.offset.into())) < array.bytes.into());
         array.map_or(("shared memory", place), |array| (array.name, place - u64::from(array.offset)))
     }
 
     /// Where a place lies.
+    #[inline]
     fn cell(&self, place: u64) -> *mut u8 {
         UnsafeCell::raw_get(self.cells.as_ptr()).cast::<u8>().wrapping_add(place as usize)
     }
 
     /// The array that the aligned pointer `base` leads into, for accesses of `width` bytes. It stays where it is; only the threads of
     /// the block access it.
+    #[inline]
     pub fn at_hand(&self, base: u64, width: u64) -> Option<AtHand> {
         let (array, start) = self.named(base)?;
         // Indices below zero are not at hand.
@@ -171,6 +175,7 @@ impl SharedMemory {
     }
 
     /// Where the first element that a pointer to an array leads to stands.
+    #[inline]
     pub fn place(&self, base: u64) -> u64 {
         self.named(base).map_or(0, |(array, start)| u64::from(array.offset).wrapping_add_signed(start))
     }

@@ -38,12 +38,12 @@ pub struct Traced {
     pub what: What,
     /// Where.
     pub at: Pc,
-    /// Passes through the banks that deliver its data, if all of it is at hand.
+    /// Data-stage wavefronts, if all of its lines hit.
     pub wavefronts: u16,
-    /// The same if none of it is, and the lines come four at a time.
-    pub wavefronts_missing: u16,
-    /// Passes through the tags of the L1.
-    pub tags: u16,
+    /// The same if all of them miss: each tag-stage wavefront then has data-stage wavefronts of its own.
+    pub miss_wavefronts: u16,
+    /// Tag-stage wavefronts of the L1.
+    pub tag_wavefronts: u16,
     /// Its lines end here among those of the block; those of the request before it end where they begin.
     pub lines_end: LinesEnd,
 }
@@ -165,16 +165,16 @@ impl Trace {
             What::Constant => banks::distinct(addresses, mask),
             _ => banks::wavefronts(addresses, mask, width, instruction.operation),
         };
-        let (mut lines, mut missing, mut tags) = (Lines::new(), 0, 0);
+        let (mut lines, mut missed, mut tags) = (Lines::new(), 0, 0);
         if instruction.space == Space::Global {
-            (lines, missing, tags) = passes(addresses, mask, width, instruction.operation);
+            (lines, missed, tags) = l1_wavefronts(addresses, mask, width, instruction.operation);
         }
         self.touched[warp_number] += 1 + lines.len() as u32;
         if self.lanes.len() < WITH_LANES {
             let addresses = if what == What::Atomic { banks::distinct(addresses, mask) as u32 } else { 0 };
             self.lanes.push(Lanes { mask, addresses });
         }
-        self.push(warp as u16, what, instruction.pc, [wavefronts, missing, tags], &lines);
+        self.push(warp as u16, what, instruction.pc, [wavefronts, missed, tags], &lines);
     }
 
     /// Adds that a warp, or the whole block, waited: unless nothing more is kept of it.
@@ -192,10 +192,10 @@ impl Trace {
         }
     }
 
-    fn push(&mut self, warp: u16, what: What, at: Pc, passes: [u64; 3], lines: &[Line]) {
-        let [wavefronts, wavefronts_missing, tags] = passes.map(|passes| passes as u16);
+    fn push(&mut self, warp: u16, what: What, at: Pc, wavefronts: [u64; 3], lines: &[Line]) {
+        let [wavefronts, miss_wavefronts, tag_wavefronts] = wavefronts.map(|wavefronts| wavefronts as u16);
         let lines_end = self.add_lines(lines);
-        self.requests.push(Traced { warp, what, at, wavefronts, wavefronts_missing, tags, lines_end });
+        self.requests.push(Traced { warp, what, at, wavefronts, miss_wavefronts, tag_wavefronts, lines_end });
     }
 }
 
@@ -219,8 +219,8 @@ impl Row {
     }
 }
 
-/// The lines of a request to global memory, its wavefronts if they come four at a time, and its passes through the tags.
-fn passes(addresses: &[u64; 32], mask: u32, width: u64, operation: Operation) -> (Lines, u64, u64) {
+/// The lines of a request to global memory, its data-stage wavefronts if all of them miss, and its tag-stage wavefronts.
+fn l1_wavefronts(addresses: &[u64; 32], mask: u32, width: u64, operation: Operation) -> (Lines, u64, u64) {
     let mut lines = Lines::new();
     let mut lanes = [0u32; 32];
     let mut rest = mask;
@@ -240,24 +240,24 @@ fn passes(addresses: &[u64; 32], mask: u32, width: u64, operation: Operation) ->
             lines[place].bytes[sector] += width as u8;
         }
     }
-    // The k-th line of each tag bank goes through in the k-th pass.
-    let mut passes = [0u32; 32];
+    // The k-th line of each tag bank is looked up in the k-th wavefront.
+    let mut of_tags = [0u32; 32];
     let mut load = [0usize; TAG_BANKS];
     for (line, lanes) in lines.iter().zip(lanes) {
         let bank = tag_bank(line.number);
-        passes[load[bank]] |= lanes;
+        of_tags[load[bank]] |= lanes;
         load[bank] += 1;
     }
     let tags = load.into_iter().max().unwrap_or(0);
     let wavefronts =
-        passes[..tags].iter().map(|part| banks::wavefronts_of_part(addresses, *part, mask, width, operation)).sum();
+        of_tags[..tags].iter().map(|part| banks::wavefronts_of_part(addresses, *part, mask, width, operation)).sum();
     (lines, wavefronts, tags as u64)
 }
 
 /// Banks of the L1's tags.
 pub const TAG_BANKS: usize = 4;
 
-/// The bank of the L1's tags that a line belongs to: four, and each looks one line up at a time. Found by the passes that an H200 counts
+/// The bank of the L1's tags that a line belongs to: four, and each looks one line up at a time. Found by the wavefronts that an H200 counts
 /// of loads of lines whose numbers differ in few bits: those up to the 21st by `banks` of `counted.cu`, those above likewise, of which no
 /// count is kept.
 pub fn tag_bank(number: u64) -> usize {
@@ -272,16 +272,22 @@ mod tests {
     use gpu::suite::noise;
     use std::collections::BTreeSet;
 
-    /// What an H200 and an H100 counted of 512 loads of four lines each, where buffers began 256 bytes after a page: 662 passes.
+    /// What an H200 and an H100 counted of 512 loads of four lines each, where buffers began 256 bytes after a page: 662 tag-stage wavefronts.
     #[test]
-    fn four_lines_in_a_row_pass_the_tags_once_where_they_begin_at_a_multiple_of_four() {
-        let passes = |begin: u64| -> u64 {
+    fn four_lines_in_a_row_take_one_tag_wavefront_where_they_begin_at_a_multiple_of_four() {
+        let wavefronts = |begin: u64| -> u64 {
             let load = |first: u64| {
-                passes(&std::array::from_fn(|lane| 128 * first + 16 * lane as u64), u32::MAX, 16, Operation::Load).2
+                l1_wavefronts(
+                    &std::array::from_fn(|lane| 128 * first + 16 * lane as u64),
+                    u32::MAX,
+                    16,
+                    Operation::Load,
+                )
+                .2
             };
             (0..512).map(|number| load(4 * number + begin)).sum()
         };
-        assert_eq!([0, 2].map(passes), [512, 662]);
+        assert_eq!([0, 2].map(wavefronts), [512, 662]);
     }
 
     /// A load of `width` bytes from global memory by a whole warp, each lane from the element that `index` names.
@@ -299,18 +305,18 @@ mod tests {
         Load(width, std::array::from_fn(|lane| index(lane as u64)))
     }
 
-    /// How often a load passes the tags; how often the data, if its lines are missing and if they are at hand; its lines.
-    fn passed(load: &Load) -> ([u16; 3], Lines) {
+    /// Wavefronts of a load: of the tag stage, and of the data stage if its lines miss and if they hit; its lines.
+    fn wavefronts_of(load: &Load) -> ([u16; 3], Lines) {
         let mut trace = Trace::new(u32::MAX);
         trace.add(0, &load.request());
         let [traced] = trace.requests[..] else { panic!("{} requests", trace.requests.len()) };
         assert_eq!(traced.what, What::Load { past_l1: false });
-        ([traced.tags, traced.wavefronts_missing, traced.wavefronts], trace.lines_of(0))
+        ([traced.tag_wavefronts, traced.miss_wavefronts, traced.wavefronts], trace.lines_of(0))
     }
 
     /// As counted on an H200 with kernels of one warp.
     #[test]
-    fn every_measured_stride_passes_as_often_as_on_the_hardware() {
+    fn every_measured_stride_takes_as_many_wavefronts_as_on_the_hardware() {
         for (width, stride, expected) in [
             (4, 2, [1, 2, 2]),
             (4, 5, [2, 2, 1]),
@@ -321,19 +327,22 @@ mod tests {
             (16, 3, [3, 6, 4]),
             (16, 12, [11, 26, 16]),
         ] {
-            let (counted, _) = passed(&load(width, |lane| stride * lane));
-            assert_eq!(counted, expected, "stride {stride}, {width} bytes: tags, data missing, data at hand");
+            let (counted, _) = wavefronts_of(&load(width, |lane| stride * lane));
+            assert_eq!(
+                counted, expected,
+                "stride {stride}, {width} bytes: tag stage, data stage missed, data stage hit"
+            );
         }
-        // What they pass if their lines are at hand was not counted.
+        // What they take if their lines hit was not counted.
         for (width, stride, expected) in
             [(4, 9, [3, 3]), (4, 12, [3, 6]), (4, 24, [6, 12]), (16, 8, [8, 32]), (16, 24, [11, 32])]
         {
-            let ([tags, missing, _], _) = passed(&load(width, |lane| stride * lane));
-            assert_eq!([tags, missing], expected, "stride {stride}, {width} bytes: tags, data missing");
+            let ([tags, missing, _], _) = wavefronts_of(&load(width, |lane| stride * lane));
+            assert_eq!([tags, missing], expected, "stride {stride}, {width} bytes: tag stage, data stage missed");
         }
     }
 
-    /// What `banks` of `counted.cu` counted on an H200 and an H100: how often loads of lines that lie so far apart pass the tags.
+    /// What `banks` of `counted.cu` counted on an H200 and an H100: tag-stage wavefronts of loads of lines that lie so far apart.
     #[test]
     fn lines_belong_to_banks_of_the_tags_as_on_the_hardware() {
         for (apart, counted) in [
@@ -348,40 +357,41 @@ mod tests {
             (32769, 8),
             (65535, 17),
         ] {
-            let ([tags, ..], _) = passed(&load(4, |lane| 32 * apart * lane));
+            let ([tags, ..], _) = wavefronts_of(&load(4, |lane| 32 * apart * lane));
             assert_eq!(tags, counted, "32 lines, {apart} apart");
         }
-        // Which of these four, each of another bank, passes after a line whose number has one of the bits from the tenth on.
+        // Which of these four, each of another bank, is looked up after a line whose number has one of the bits from the tenth on.
         let with = [1, 2, 1, 16, 1, 16, 2, 1, 16, 1, 16, 2];
         for (bit, with) in (9..).zip(with) {
-            let after =
-                |other: &u64| passed(&load(4, |lane| 32 * if lane % 2 == 0 { *other } else { 1 << bit })).0[0] == 2;
+            let after = |other: &u64| {
+                wavefronts_of(&load(4, |lane| 32 * if lane % 2 == 0 { *other } else { 1 << bit })).0[0] == 2
+            };
             assert_eq!([0, 1, 2, 16].into_iter().filter(after).collect::<Vec<_>>(), [with], "bit {bit}");
         }
     }
 
     #[test]
     fn lines_stand_in_the_order_of_the_lanes_with_the_bytes_asked_for() {
-        let (_, lines) = passed(&load(16, |lane| 31 - lane));
+        let (_, lines) = wavefronts_of(&load(16, |lane| 31 - lane));
         assert_eq!(lines[..], [3, 2, 1, 0].map(|number| Line { number, bytes: [32; 4] }));
-        let (_, lines) = passed(&load(4, |lane| 40 * lane % 80));
+        let (_, lines) = wavefronts_of(&load(4, |lane| 40 * lane % 80));
         assert_eq!(lines[..], [(0, [4, 0, 0, 0]), (1, [0, 4, 0, 0])].map(|(number, bytes)| Line { number, bytes }));
     }
 
     #[test]
-    fn one_address_passes_once_and_its_bytes_count_once() {
+    fn one_address_takes_one_wavefront_and_its_bytes_count_once() {
         for (width, data) in [(4, 1), (8, 1), (16, 2)] {
-            let (counted, lines) = passed(&load(width, |_| 1));
+            let (counted, lines) = wavefronts_of(&load(width, |_| 1));
             assert_eq!(counted, [1, data, data], "{width} bytes");
             assert_eq!(lines[..], [Line { number: 0, bytes: [width as u8, 0, 0, 0] }]);
         }
     }
 
     #[test]
-    fn lanes_anywhere_touch_each_line_once_and_pass_as_often_as_its_fullest_bank() {
+    fn lanes_anywhere_touch_each_line_once_and_take_as_many_wavefronts_as_the_fullest_bank_has_lines() {
         for seed in 0..100 {
             let index = |lane| noise(32 * seed + lane) as u64 % 1024;
-            let ([tags, missing, at_hand], lines) = passed(&load(4, index));
+            let ([tags, missing, at_hand], lines) = wavefronts_of(&load(4, index));
             let distinct = |divisor: u64| (0..32).map(|lane| index(lane) / divisor).collect::<BTreeSet<_>>();
             assert_eq!(lines.iter().map(|line| line.number).collect::<BTreeSet<_>>(), distinct(32));
             assert_eq!(lines.len(), distinct(32).len(), "no line twice");
@@ -389,7 +399,7 @@ mod tests {
             assert_eq!(bytes, 4 * distinct(1).len());
             let fullest = (0..4).map(|bank| lines.iter().filter(|line| tag_bank(line.number) == bank).count()).max();
             assert_eq!(Some(usize::from(tags)), fullest);
-            assert!(missing >= at_hand.max(tags), "each pass through the tags passes the data at least once");
+            assert!(missing >= at_hand.max(tags), "each tag-stage wavefront takes a data-stage one at least");
         }
     }
 

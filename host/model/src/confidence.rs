@@ -195,7 +195,15 @@ mod tests {
         for mask in masks {
             let (warp, what) = if mask.is_some() { (0, what) } else { (WHOLE_BLOCK, What::Wait) };
             let lines_end = trace.add_lines(&[]);
-            trace.requests.push(Traced { warp, what, at, wavefronts: 1, wavefronts_missing: 1, tags: 1, lines_end });
+            trace.requests.push(Traced {
+                warp,
+                what,
+                at,
+                wavefronts: 1,
+                miss_wavefronts: 1,
+                tag_wavefronts: 1,
+                lines_end,
+            });
             trace.lanes.push(Lanes { mask: mask.unwrap_or(0), addresses });
         }
         let mut unknown = Unknown::default();

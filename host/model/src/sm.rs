@@ -236,8 +236,8 @@ mod tests {
             what: load,
             at,
             wavefronts: 1,
-            wavefronts_missing: 1,
-            tags: 1,
+            miss_wavefronts: 1,
+            tag_wavefronts: 1,
             lines_end: LinesEnd::default(),
         };
         let lines = [3, 4].map(|number| Line { number, bytes: [32; 4] });

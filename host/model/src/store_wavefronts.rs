@@ -36,7 +36,7 @@ impl StoreWavefronts {
             if !matches!(request.what, What::Store | What::Atomic) {
                 continue;
             }
-            let (lines, tags) = (trace.lines_of(number), u64::from(request.tags));
+            let (lines, tags) = (trace.lines_of(number), u64::from(request.tag_wavefronts));
             let bytes: u64 = lines.iter().flat_map(|line| line.bytes).map(u64::from).sum();
             let wavefronts = u64::from(request.wavefronts).max(tags);
             self.requests += 1;
@@ -76,9 +76,9 @@ mod tests {
     fn wavefronts_and_conflicts_of_stores_are_those_of_the_launch() {
         let mut trace = Trace::default();
         let at = crate::pc();
-        let mut add = |warp, what, wavefronts, tags, lines: &[Line]| {
+        let mut add = |warp, what, wavefronts, tag_wavefronts, lines: &[Line]| {
             let lines_end = trace.add_lines(lines);
-            trace.requests.push(Traced { warp, what, at, wavefronts, wavefronts_missing: 0, tags, lines_end });
+            trace.requests.push(Traced { warp, what, at, wavefronts, miss_wavefronts: 0, tag_wavefronts, lines_end });
         };
         let [line, next, other] = [1, 2, 3].map(|number| Line { number, bytes: [32; 4] });
         add(0, What::Store, 1, 1, &[line]);

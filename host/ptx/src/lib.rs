@@ -1,6 +1,6 @@
 //! The front end that carries out kernels from their PTX, a warp at a time.
 //!
-//! [`parse`] reads a module, [`lower`] makes a register machine's program of one of its entries, and [`simulate`] carries it out over
+//! [`parse()`] reads a module, [`lower()`] makes a register machine's program of one of its entries, and [`simulate`] carries it out over
 //! the [`engine`]: each instruction for the 32 lanes of a warp under its mask, in one loop. A memory instruction under its mask *is* the
 //! request. Lanes that a branch sends apart meet at its immediate post-dominator; what an instruction's `.loc` says is its position.
 //!

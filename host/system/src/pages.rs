@@ -53,11 +53,13 @@ impl Pages {
     }
 
     /// Whether a page is ready; false if there is no such page.
+    #[inline]
     pub fn is_ready(&self, page: usize) -> bool {
         self.ready.get(page).is_some_and(|ready| ready.get().is_some())
     }
 
     /// Whether all are.
+    #[inline]
     pub fn are_ready(&self) -> bool {
         self.missing.load(Acquire) == 0
     }

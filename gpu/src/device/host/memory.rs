@@ -99,7 +99,7 @@ fn expected<T>(site: Site, base: u64, index: u64) -> Option<*mut T> {
 /// Has the machine carry out an access.
 ///
 /// # Safety
-/// As [`Machine::access`].
+/// As [`Machine::access`](super::machine::Machine::access).
 #[cold]
 #[inline(never)]
 unsafe fn unexpected(access: Access, base: u64, index: u64, value: *mut u8, at: &'static Location<'static>) {

@@ -9,7 +9,7 @@ const SEED: &str = "004_8b6ad650f2b2be83.txt";
 /// GB/s, the A100's peak.
 const PEAK: f64 = 2039.0;
 
-/// Its multiprocessors, and the highest clock of them.
+/// Its SMs, and the highest clock of them.
 const SMS: f64 = 108.0;
 const BOOST_GHZ: f64 = 1.41;
 
@@ -54,7 +54,7 @@ pub(super) fn claims() -> Vec<Claim> {
             .beside(format!("{bytes_a_wavefront} bytes a wavefront"))
         }),
         claim("004-global-100-gb-an-sm", SEED, "Global memory moves about 100 GB/s an SM (A100).", |_| {
-            arithmetic(100.0, PEAK / SMS, 10.0, |gbps| format!("{gbps} GB/s: its peak over {SMS} multiprocessors"))
+            arithmetic(100.0, PEAK / SMS, 10.0, |gbps| format!("{gbps} GB/s: its peak over {SMS} SMs"))
         }),
         claim("004-line-four-sectors", SEED, "A line is four sectors of 32 bytes.", |evidence| {
             let counts = strided(evidence, 1);

@@ -110,7 +110,7 @@ impl Progress {
     }
 }
 
-/// Where the findings of a command go that has the options of [`exports`].
+/// Where the findings of a command go that has the options of `options::exports`.
 pub(super) struct Exports {
     pub(super) json: Option<Target>,
     markdown: Option<Target>,

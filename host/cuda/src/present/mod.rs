@@ -40,9 +40,9 @@ pub struct Facts {
     pub name: String,
     /// The CUDA version that the driver supports, as `13.0`.
     pub driver: String,
-    /// Streaming multiprocessors.
+    /// SMs, streaming multiprocessors.
     pub sm_count: u32,
-    /// Threads that a multiprocessor holds at most.
+    /// Threads that an SM holds at most.
     pub threads_per_sm: u32,
     /// Bytes of the L2 cache.
     pub l2_bytes: u64,

@@ -174,7 +174,7 @@ impl<'a> Prepared<'a> {
         Ok(Some(sum / (buffer.len * clocked.requests) as f64))
     }
 
-    /// How many of the launch's blocks a multiprocessor holds at a time; none for a library's routine.
+    /// How many of the launch's blocks an SM holds at a time; none for a library's routine.
     ///
     /// # Errors
     /// If the driver fails.

@@ -24,16 +24,16 @@ fn load(trace: &mut Trace, at: Pc, warp: u16, lines: u16, number: impl Fn(u64) -
     let touched: Lines = numbers.map(|number| Line { number, bytes: [4, 0, 0, 0] }).collect();
     let mut banks = [0; TAG_BANKS];
     touched.iter().for_each(|line| banks[tag_bank(line.number)] += 1);
-    let tags = banks.into_iter().max().expect("there are banks");
+    let tag_wavefronts = banks.into_iter().max().expect("there are banks");
     let (what, lines_end) = (What::Load { past_l1: false }, trace.add_lines(&touched));
-    let (wavefronts, wavefronts_missing) = (lines, lines);
-    trace.requests.push(Traced { warp, what, at, wavefronts, wavefronts_missing, tags, lines_end });
+    let (wavefronts, miss_wavefronts) = (lines, lines);
+    trace.requests.push(Traced { warp, what, at, wavefronts, miss_wavefronts, tag_wavefronts, lines_end });
 }
 
 /// A barrier of the block.
 fn wait(trace: &mut Trace, at: Pc) {
     let (warp, what, lines_end) = (WHOLE_BLOCK, What::Wait, trace.add_lines(&[]));
-    trace.requests.push(Traced { warp, what, at, wavefronts: 0, wavefronts_missing: 0, tags: 0, lines_end });
+    trace.requests.push(Traced { warp, what, at, wavefronts: 0, miss_wavefronts: 0, tag_wavefronts: 0, lines_end });
 }
 
 /// When a block of [`one_block`] is launched: long after the L2 has its lines.

@@ -6,7 +6,7 @@
 
 use super::super::constants::Constants;
 use super::super::hash::mix;
-use super::tag_stage::TagProgress;
+use engine::trace::TAG_BANKS;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
@@ -15,6 +15,21 @@ pub(crate) const SUBPARTITIONS: usize = 4;
 
 /// A stalled warp, by the age of its block and its arrival: block's slot and warp.
 type Stalled = Reverse<(u64, u64, usize, usize)>;
+
+/// How far the lookup of a load has come.
+#[derive(Clone, Copy, Default)]
+pub(super) struct TagProgress {
+    /// The line that each tag bank looks up next, if it is that bank's.
+    pub(super) next: [usize; TAG_BANKS],
+    /// Lines looked up, and those of them that did not hit.
+    pub(super) looked_up: usize,
+    pub(super) misses: usize,
+    /// When the last of these is filled.
+    pub(super) filled: f64,
+    pub(super) tag_wavefronts: u32,
+    /// The lines that it pins, as bits.
+    pub(super) pinned: u32,
+}
 
 /// A request in an MIO queue.
 pub(crate) struct MioRequest {

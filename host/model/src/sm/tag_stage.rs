@@ -8,24 +8,9 @@
 use super::super::constants::Constants;
 use super::super::memory::{Memory, sectors};
 use super::data_stage::PendingEntry;
-use super::mio::{MioRequest, SUBPARTITIONS};
+use super::mio::{MioRequest, SUBPARTITIONS, TagProgress};
 use super::{Served, Sm};
 use engine::trace::{Line, TAG_BANKS, Traced, tag_bank};
-
-/// How far the lookup of a load has come.
-#[derive(Clone, Copy, Default)]
-pub(super) struct TagProgress {
-    /// The line that each tag bank looks up next, if it is that bank's.
-    next: [usize; TAG_BANKS],
-    /// Lines looked up, and those of them that did not hit.
-    looked_up: usize,
-    misses: usize,
-    /// When the last of these is filled.
-    filled: f64,
-    tag_wavefronts: u32,
-    /// The lines that it pins, as bits.
-    pinned: u32,
-}
 
 /// The result of a line's lookup.
 #[derive(Clone, Copy, PartialEq)]
@@ -204,9 +189,9 @@ fn data_wavefronts(request: Traced, lines: usize, misses: usize, tag_wavefronts:
     let wavefronts = if 2 * misses < lines {
         f64::from(request.wavefronts)
     } else {
-        let retried = f64::from(tag_wavefronts.saturating_sub(u32::from(request.tags)));
-        let missing = f64::from(request.wavefronts_missing);
-        let [conflicts, most] = [missing, lines as f64].map(|all| all - f64::from(request.tags));
+        let retried = f64::from(tag_wavefronts.saturating_sub(u32::from(request.tag_wavefronts)));
+        let missing = f64::from(request.miss_wavefronts);
+        let [conflicts, most] = [missing, lines as f64].map(|all| all - f64::from(request.tag_wavefronts));
         missing + if retried > 0.0 { retried * (1.0 - conflicts / most) } else { 0.0 }
     };
     // Hits do not wait for misses.

@@ -224,13 +224,13 @@ fn stores_evict_lines_of_the_l1() {
                 let mut bytes = [0; 4];
                 bytes[i as usize / 8 % 4] = 4;
                 let lines = |lines: Vec<u64>| lines.into_iter().map(|number| Line { number, bytes }).collect::<Lines>();
-                let request = |what, lines_end, tags, wavefronts| Traced {
+                let request = |what, lines_end, tag_wavefronts, wavefronts| Traced {
                     warp,
                     what,
                     at,
                     wavefronts,
-                    wavefronts_missing: wavefronts,
-                    tags,
+                    miss_wavefronts: wavefronts,
+                    tag_wavefronts,
                     lines_end,
                 };
                 let row = lines(vec![first / lanes * 2 + i / 32]);

@@ -14,7 +14,15 @@ fn a_saturated_l2_stalls_stores() {
             let lines: Lines = (first..first + 32).map(|number| Line { number, bytes: [4, 0, 0, 0] }).collect();
             let (warp, lines_end) = ((request % u64::from(WARPS)) as u16, trace.add_lines(&lines));
             let what = What::Store;
-            trace.requests.push(Traced { warp, what, at, wavefronts: 1, wavefronts_missing: 1, tags: 8, lines_end });
+            trace.requests.push(Traced {
+                warp,
+                what,
+                at,
+                wavefronts: 1,
+                miss_wavefronts: 1,
+                tag_wavefronts: 8,
+                lines_end,
+            });
         }
         machine.take(trace);
     }
@@ -104,9 +112,17 @@ fn loads_wait_behind_stores_that_a_saturated_l2_stalls() {
                     bytes[x as usize / 8 % 4] = 4;
                     let rows: Lines = (0..32).map(|lane| Line { number: first + 2 * lane, bytes }).collect();
                     let (what, lines_end) = (What::Store, trace.add_lines(&rows));
-                    let (wavefronts, wavefronts_missing) = (32, 32);
+                    let (wavefronts, miss_wavefronts) = (32, 32);
                     let warp = 1 + warp as u16;
-                    trace.requests.push(Traced { warp, what, at, wavefronts, wavefronts_missing, tags: 8, lines_end });
+                    trace.requests.push(Traced {
+                        warp,
+                        what,
+                        at,
+                        wavefronts,
+                        miss_wavefronts,
+                        tag_wavefronts: 8,
+                        lines_end,
+                    });
                 }
             }
             machine.launch(trace, sm as usize, BEGIN, 0.0);
