@@ -186,6 +186,34 @@ fn recorded_predictions_are_as_good_as_they_are_said_to_be() {
     }
 }
 
+/// What the program says of its default replay was measured: the figure stands in its table and in the README.
+#[test]
+fn less_replayed_costs_as_much_accuracy_as_it_is_said_to() {
+    let (_, recorded) = read(&std::fs::read_to_string(measured_on_h200("predicted.json")).expect("predictions"));
+    let replayed = std::fs::read_to_string(measured_on_h200("replayed.tsv")).expect("predictions");
+    let mut rows = Vec::new();
+    for line in replayed.lines().skip(1) {
+        let [kernel, case, ms] = line.split('\t').collect::<Vec<_>>()[..] else { panic!("no row of three: {line}") };
+        let row = recorded.iter().find(|row| row.kernel == kernel && row.case == case);
+        let mut row = row.unwrap_or_else(|| panic!("{kernel} on {case} is not recorded")).clone();
+        row.prediction.as_mut().expect("a prediction").predicted_ms = ms.parse().expect("a time");
+        rows.push(row);
+    }
+    assert_eq!(rows.len(), recorded.len());
+    let errors = |rows: &[Row]| {
+        let error =
+            |row: &Row| row.prediction.as_ref().expect("one").predicted_ms / row.measured_ms.expect("one") - 1.0;
+        let mut errors: Vec<_> = rows.iter().map(|row| error(row).abs()).collect();
+        errors.sort_by(f64::total_cmp);
+        errors
+    };
+    let median = |rows: &[Row]| format!("{:.1} %", 100.0 * errors(rows)[rows.len() / 2]);
+    assert_eq!([median(&rows), median(&recorded)], ["3.8 %", "3.7 %"]);
+    let [pairs, right] = Score::of(&rows).ranking.expect("kernels differ");
+    assert!(pairs > 530 && pairs - right <= 3, "{right} of {pairs}");
+    assert!(busload::report::prediction_table(&rows).replace('\n', " ").contains("off by 3.8 % in the median"));
+}
+
 /// What the README shows of a family is what the committed predictions of an H200 say.
 #[test]
 fn the_readme_shows_the_recorded_predictions() {

@@ -8,9 +8,10 @@
 //! - [`compare`]: two results files side by side, with a verdict for each row.
 //! - [`explain`]: a kernel's source with the counts of each access, and why the worst is what it is.
 //! - [`input`]: files, read whole but not without end.
-//! - [`model`]: predictions of what a launch costs on a GPU that need not be there, and how good they are.
+//! - [`predict`]: predictions of what a launch costs on a GPU that need not be there, and how good they are.
 //! - [`parallel`]: work in pieces, on as many threads as the system starts.
 //! - [`cases`]: from what was asked for on the command line to kernels, cases and plans.
+//! - [`timing`]: times that were measured, and their statistics.
 //! - [`record`] and [`report`]: what came of a run, as data, as a table, as JSON.
 //! - [`results`]: files of results, read and checked.
 //! - [`profile`]: the counters of Nsight Compute beside the simulated counts.

@@ -43,7 +43,7 @@ pub use options::{Limits, Options, expected_accesses};
 pub use outcome::{Outcome, Site};
 pub use pattern::Pattern;
 pub use request::Request;
-pub use run::{Machine, Runner, run};
+pub use run::{Machine, Runner, look_twice, run};
 pub use sample::{Sample, Sampled, Sampling, Tally};
 pub use sanitizer::Look;
 pub use shared::SharedMemory;

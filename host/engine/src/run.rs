@@ -3,6 +3,7 @@
 use crate::error::SimulationError;
 use crate::finding::Finding;
 use crate::launch::Launch;
+use crate::options::Options;
 use crate::outcome::{Outcome, Part, gather};
 use crate::sanitizer::Look;
 use crate::worker::Worker;
@@ -32,6 +33,24 @@ pub trait Runner {
 
     /// What is counted of its blocks.
     fn worker(&mut self) -> &mut Worker;
+}
+
+/// Runs a launch by `run`, which says also whether the sanitizer wants a second look: then it runs again, on one thread, and that
+/// decides.
+///
+/// # Errors
+/// Those of `run`.
+pub fn look_twice<E>(
+    options: &Options,
+    run: impl Fn(&Options, Look) -> Result<(Outcome, bool), E>,
+) -> Result<Outcome, E> {
+    let (outcome, suspicious) = run(options, if options.sanitize { Look::First } else { Look::Away })?;
+    if !suspicious {
+        return Ok(outcome);
+    }
+    // What it holds makes room.
+    drop(outcome);
+    Ok(run(&Options { threads: 1, ..options.clone() }, Look::Second)?.0)
 }
 
 /// Runs a launch on as many as `workers` threads; says also whether the sanitizer wants a second look. `progress` hears now and then

@@ -147,45 +147,33 @@ impl Lanes for Half {
     }
 }
 
-impl Lanes for Narrow {
-    type Value = u32;
-    type All<'a> = &'a [u32; 32];
+/// Registers that hold whole words.
+macro_rules! words {
+    ($class:ident, $file:ident, $word:ty) => {
+        impl Lanes for $class {
+            type Value = $word;
+            type All<'a> = &'a [$word; 32];
 
-    #[inline(always)]
-    fn all(registers: &Registers, slot: u32) -> &[u32; 32] {
-        registers.narrow.get(slot)
-    }
+            #[inline(always)]
+            fn all(registers: &Registers, slot: u32) -> &[$word; 32] {
+                registers.$file.get(slot)
+            }
 
-    #[inline(always)]
-    fn get(all: &&[u32; 32], lane: usize) -> u32 {
-        all[lane]
-    }
+            #[inline(always)]
+            fn get(all: &&[$word; 32], lane: usize) -> $word {
+                all[lane]
+            }
 
-    #[inline(always)]
-    fn set(registers: &mut Registers, slot: u32, mask: u32, values: &[u32; 32]) {
-        blend(registers.narrow.get_mut(slot), mask, values);
-    }
+            #[inline(always)]
+            fn set(registers: &mut Registers, slot: u32, mask: u32, values: &[$word; 32]) {
+                blend(registers.$file.get_mut(slot), mask, values);
+            }
+        }
+    };
 }
 
-impl Lanes for Wide {
-    type Value = u64;
-    type All<'a> = &'a [u64; 32];
-
-    #[inline(always)]
-    fn all(registers: &Registers, slot: u32) -> &[u64; 32] {
-        registers.wide.get(slot)
-    }
-
-    #[inline(always)]
-    fn get(all: &&[u64; 32], lane: usize) -> u64 {
-        all[lane]
-    }
-
-    #[inline(always)]
-    fn set(registers: &mut Registers, slot: u32, mask: u32, values: &[u64; 32]) {
-        blend(registers.wide.get_mut(slot), mask, values);
-    }
-}
+words!(Narrow, narrow, u32);
+words!(Wide, wide, u64);
 
 /// Writes the lanes in `mask`.
 #[inline(always)]

@@ -56,14 +56,7 @@ pub fn simulate(
     options: &Options,
     progress: &dyn Fn(u64, u64),
 ) -> Result<Outcome, SimulationError> {
-    let look = if options.sanitize { Look::First } else { Look::Away };
-    let (outcome, suspicious) = run(kernel, Arc::clone(&plan), options, look, progress)?;
-    if !suspicious {
-        return Ok(outcome);
-    }
-    drop(outcome);
-    let (outcome, _) = run(kernel, plan, &Options { threads: 1, ..options.clone() }, Look::Second, progress)?;
-    Ok(outcome)
+    engine::look_twice(options, |options, look| run(kernel, Arc::clone(&plan), options, look, progress))
 }
 
 /// Whether a kernel may write a buffer.

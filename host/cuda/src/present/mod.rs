@@ -40,7 +40,7 @@ pub struct Facts {
     pub name: String,
     /// The CUDA version that the driver supports, as `13.0`.
     pub driver: String,
-    /// SMs, streaming multiprocessors.
+    /// SMs of the GPU.
     pub sm_count: u32,
     /// Threads that an SM holds at most.
     pub threads_per_sm: u32,

@@ -1,7 +1,7 @@
 //! The CTA scheduler: which SM gets the next block, and when.
 //!
 //! One scheduler launches the blocks of the whole chip, at one rate in steady state; where many blocks end at a time it runs ahead of that
-//! (probe `successors`). It goes round-robin over the SMs that have room (probe `rounds`), and looks at one GPC after another for those that
+//! (probe `successors`). It is round-robin over the SMs that have room (probe `rounds`), and looks at one GPC after another for those that
 //! have become free. Of a GPC's SMs the model numbers consecutive ones, whose TPCs belong to its CPCs in turn: blocks go to them in that
 //! order by the probes `rounds` and `shares`.
 

@@ -10,7 +10,7 @@ mod step;
 mod warp;
 
 use crate::program::Program;
-use engine::{Launch, Look, Memory, Options, Outcome, SimulationError};
+use engine::{Launch, Memory, Options, Outcome, SimulationError};
 use gpu::suite::{Buffer, Plan};
 use job::Job;
 use std::sync::Arc;
@@ -49,22 +49,14 @@ pub fn simulate(
     check(program, &plan, words, written)?;
     let variables = program.variables.iter().map(|variable| base_of(program, &plan, variable.name, variable.bytes));
     let variables: Vec<u64> = variables.collect::<Result<_, _>>()?;
-    let run = |options: &Options, look| {
+    engine::look_twice(options, |options, look| {
         let known = engine::Program { name: program.name, written: written.to_vec(), shared: program.shared };
         let launch = Arc::new(Launch::new(known, Arc::clone(&plan), options, look)?);
         let job = Job::new(Arc::clone(&launch), Arc::clone(program), words, variables.clone());
         let each = bytes_of_a_worker(program, &plan);
         let workers = limits::workers(options.threads, each).min(launch.block_count()).max(1);
-        engine::run(launch, Arc::new(job), workers as usize, progress)
-    };
-    let look = if options.sanitize { Look::First } else { Look::Away };
-    let (outcome, suspicious) = run(options, look)?;
-    if !suspicious {
-        return Ok(outcome);
-    }
-    drop(outcome);
-    let (outcome, _) = run(&Options { threads: 1, ..options.clone() }, Look::Second)?;
-    Ok(outcome)
+        Ok(engine::run(launch, Arc::new(job), workers as usize, progress)?)
+    })
 }
 
 /// Bytes that the registers and local memory of a block take.
