@@ -25,6 +25,7 @@ mod machine;
 mod parse;
 mod program;
 mod registers;
+mod uses;
 
 pub use ast::{
     Block, Constant, Function, Initializer, Instruction, Location, Module, Operand, Point, StateSpace, Statement, Type,

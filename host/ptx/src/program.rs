@@ -1,6 +1,6 @@
 //! What an entry is lowered to: a register machine's instructions, one after another, with where their lanes meet again.
 
-use crate::registers::{Class, Run, Sizes};
+use crate::registers::{Class, Classes, Run, Sizes};
 use engine::{Instruction, Pc};
 
 /// No instruction, no slot.
@@ -89,7 +89,7 @@ pub(crate) struct Inst {
 #[derive(Clone, Copy)]
 pub(crate) enum Op {
     /// Arithmetic.
-    Alu { run: Run, slots: [u32; 5] },
+    Alu { run: Run, slots: [u32; 5], classes: Classes },
     /// A branch, and where the lanes meet again.
     Branch { target: u32, meet: u32 },
     /// A branch by a table.
@@ -118,6 +118,13 @@ pub(crate) enum Reduction {
     And,
     Or,
     Count,
+}
+
+impl Reduction {
+    /// The width of what it makes.
+    pub(crate) fn class(self) -> Class {
+        if self == Self::Count { Class::Narrow } else { Class::Pred }
+    }
 }
 
 /// What a slot holds that no instruction writes.

@@ -15,7 +15,7 @@ use crate::error::{LowerError, Place};
 use crate::flow::{Leads, meeting_points};
 use crate::intern::intern;
 use crate::program::{Access, Exchange, Fixed, Inst, NONE, Op, Program, Value};
-use crate::registers::{Alu, Class, OWN, Sizes};
+use crate::registers::{Alu, Class, Classes, OWN, Sizes};
 use engine::Pc;
 use lines::Positions;
 use names::{Named, Scopes};
@@ -294,7 +294,7 @@ impl<'m, 'a> Lowering<'m, 'a> {
             return Err(format!("it has {} operands that are read, and takes {}", sources.len(), alu.sources.len()));
         }
         slots[1..=sources.len()].copy_from_slice(sources);
-        self.emit(Op::Alu { run: alu.run, slots });
+        self.emit(Op::Alu { run: alu.run, slots, classes: Classes::new(alu.target, alu.sources) });
         Ok(())
     }
 

@@ -23,7 +23,7 @@ impl Runner {
                 let active = mask & self.guard(inst);
                 clock += 1;
                 match inst.op {
-                    Op::Alu { run, slots } => {
+                    Op::Alu { run, slots, .. } => {
                         if active != 0 {
                             // SAFETY: what was chosen for the processor's vectors was chosen since it has them.
                             unsafe { run(&mut self.registers, slots, active) };
