@@ -47,4 +47,5 @@ pub use run::{Machine, Runner, look_twice, run};
 pub use sample::{Sample, Sampled, Sampling, Tally};
 pub use sanitizer::Look;
 pub use shared::SharedMemory;
+pub use trace::Flow;
 pub use worker::Worker;

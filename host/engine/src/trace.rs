@@ -27,6 +27,32 @@ pub enum What {
     Constant,
     /// Waited for the block, or for other lanes of the warp.
     Wait,
+    /// Issued instructions that access nothing.
+    Instructions,
+}
+
+/// What a warp did before a request, and what the request depends on.
+///
+/// Instructions of a warp issue in order. One stalls until its operands are there; so does all that comes behind it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Flow {
+    /// Issue slots that the warp's instructions took since its last request, those of this one included.
+    pub issue: u16,
+    /// Cycles since the issue of its last request that those take, one after another where they depend on one another, however soon loads
+    /// arrive.
+    pub chain: u16,
+    /// The loads of the warp on which it depends, by way of arithmetic or since others that come before do: bit 0 is the last one before
+    /// it, bit 1 the one before that, and so on.
+    pub needs: u64,
+    /// Cycles from the arrival of the last of these to its issue.
+    pub after: u16,
+}
+
+impl Default for Flow {
+    /// That of a request of which nothing is known: it comes right behind the one before, and once all loads have arrived.
+    fn default() -> Self {
+        Self { issue: 1, chain: 4, needs: u64::MAX, after: 0 }
+    }
 }
 
 /// One request of a warp, or its wait.
@@ -46,6 +72,8 @@ pub struct Traced {
     pub tag_wavefronts: u16,
     /// Its lines end here among those of the block; those of the request before it end where they begin.
     pub lines_end: LinesEnd,
+    /// What comes before it.
+    pub flow: Flow,
 }
 
 /// A line of 128 bytes that a request touches.
@@ -142,8 +170,8 @@ impl Trace {
         LinesEnd(self.rows.len() as u32)
     }
 
-    /// Adds a request.
-    pub fn add(&mut self, warp: u32, request: &Request<'_>) {
+    /// Adds a request, and what comes before it.
+    pub fn add(&mut self, warp: u32, request: &Request<'_>, flow: Flow) {
         let warp_number = warp as usize;
         if self.touched.len() <= warp_number {
             self.touched.resize(warp_number + 1, 0);
@@ -174,11 +202,12 @@ impl Trace {
             let addresses = if what == What::Atomic { banks::distinct(addresses, mask) as u32 } else { 0 };
             self.lanes.push(Lanes { mask, addresses });
         }
-        self.push(warp as u16, what, instruction.pc, [wavefronts, missed, tags], &lines);
+        self.push(warp as u16, what, instruction.pc, [wavefronts, missed, tags], &lines, flow);
     }
 
-    /// Adds that a warp, or the whole block, waited: unless nothing more is kept of it.
-    pub fn wait(&mut self, warp: u16, at: Pc) {
+    /// Adds that a warp, or the whole block, waited, or that a warp issued instructions that access nothing: unless nothing more is kept
+    /// of it.
+    pub fn wait(&mut self, warp: u16, what: What, at: Pc, flow: Flow) {
         let goes_on = |touched: &u32| *touched < self.limit;
         let kept = match warp {
             WHOLE_BLOCK => self.touched.is_empty() || self.touched.iter().any(goes_on),
@@ -188,14 +217,14 @@ impl Trace {
             if self.lanes.len() < WITH_LANES {
                 self.lanes.push(Lanes { mask: 0, addresses: 0 });
             }
-            self.push(warp, What::Wait, at, [0; 3], &[]);
+            self.push(warp, what, at, [0; 3], &[], flow);
         }
     }
 
-    fn push(&mut self, warp: u16, what: What, at: Pc, wavefronts: [u64; 3], lines: &[Line]) {
+    fn push(&mut self, warp: u16, what: What, at: Pc, wavefronts: [u64; 3], lines: &[Line], flow: Flow) {
         let [wavefronts, miss_wavefronts, tag_wavefronts] = wavefronts.map(|wavefronts| wavefronts as u16);
         let lines_end = self.add_lines(lines);
-        self.requests.push(Traced { warp, what, at, wavefronts, miss_wavefronts, tag_wavefronts, lines_end });
+        self.requests.push(Traced { warp, what, at, wavefronts, miss_wavefronts, tag_wavefronts, lines_end, flow });
     }
 }
 
@@ -308,7 +337,7 @@ mod tests {
     /// Wavefronts of a load: of the tag stage, and of the data stage if its lines miss and if they hit; its lines.
     fn wavefronts_of(load: &Load) -> ([u16; 3], Lines) {
         let mut trace = Trace::new(u32::MAX);
-        trace.add(0, &load.request());
+        trace.add(0, &load.request(), Flow::default());
         let [traced] = trace.requests[..] else { panic!("{} requests", trace.requests.len()) };
         assert_eq!(traced.what, What::Load { past_l1: false });
         ([traced.tag_wavefronts, traced.miss_wavefronts, traced.wavefronts], trace.lines_of(0))
@@ -409,13 +438,13 @@ mod tests {
         let [line, lines] = [&line, &lines].map(Load::request);
         let mut trace = Trace::new(4);
         for _ in 0..5 {
-            trace.add(1, &line);
+            trace.add(1, &line, Flow::default());
         }
-        trace.add(0, &lines);
-        trace.add(0, &line);
-        trace.wait(0, line.instruction.pc);
-        trace.wait(1, line.instruction.pc);
-        trace.wait(WHOLE_BLOCK, line.instruction.pc);
+        trace.add(0, &lines, Flow::default());
+        trace.add(0, &line, Flow::default());
+        trace.wait(0, What::Wait, line.instruction.pc, Flow::default());
+        trace.wait(1, What::Wait, line.instruction.pc, Flow::default());
+        trace.wait(WHOLE_BLOCK, What::Wait, line.instruction.pc, Flow::default());
         // A request and its line make two.
         let kept = |warp| trace.requests.iter().filter(move |request| request.warp == warp).map(|request| request.what);
         let loaded = What::Load { past_l1: false };
@@ -425,7 +454,7 @@ mod tests {
         let lines = (0..trace.requests.len()).map(|number| trace.lines_of(number).len());
         assert_eq!(lines.sum::<usize>(), 2 + 32);
         assert_eq!(trace.take().requests.len(), 3);
-        trace.add(1, &line);
+        trace.add(1, &line, Flow::default());
         assert_eq!(trace.requests.len(), 1, "the next block begins anew");
     }
 }

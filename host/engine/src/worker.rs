@@ -14,7 +14,7 @@ use crate::request::Request;
 use crate::sample::Sampler;
 use crate::sanitizer::{Look, Race, Sanitizer, Uninitialized};
 use crate::shared::SharedMemory;
-use crate::trace::{Trace, WHOLE_BLOCK};
+use crate::trace::{Flow, Trace, WHOLE_BLOCK, What};
 use crate::{banks, coalesce};
 use gpu::suite::{Counts, Operation, Space};
 use rustc_hash::FxHashMap;
@@ -44,6 +44,8 @@ pub struct Worker {
     sampler: Option<Sampler>,
     /// What this block asked for, if somebody observes.
     trace: Option<Trace>,
+    /// What comes before the next request, where a front end knows it.
+    pub flow: Flow,
     findings: Vec<Finding>,
 }
 
@@ -62,6 +64,7 @@ impl Worker {
             plain: launch.arch.is_none() && launch.sampling.is_none() && launch.observer.is_none(),
             sampler: launch.sampling.map(|sampling| Sampler::new(sampling, launch.blocks.count())),
             trace: launch.observer.as_ref().map(|observed| Trace::new(observed.observer.lines_a_warp())),
+            flow: Flow::default(),
             findings: Vec::new(),
             launch,
         }
@@ -165,7 +168,7 @@ impl Worker {
             sampler.look(self.turn, self.block_idx, warp, request, region, counts);
         }
         if let Some(trace) = &mut self.trace {
-            trace.add(warp, request);
+            trace.add(warp, request, self.flow);
         }
     }
 
@@ -183,7 +186,7 @@ impl Worker {
     pub fn pass_barrier(&mut self, at: impl Fn() -> Pc) -> bool {
         self.sanitizer.pass_barrier();
         if let Some(trace) = &mut self.trace {
-            trace.wait(WHOLE_BLOCK, at());
+            trace.wait(WHOLE_BLOCK, What::Wait, at(), Flow::default());
         }
         self.count_barrier(0, at)
     }
@@ -191,7 +194,19 @@ impl Worker {
     /// A warp's lanes have exchanged values.
     pub fn pass_exchange(&mut self, warp: usize, at: impl Fn() -> Pc) {
         if let Some(trace) = &mut self.trace {
-            trace.wait(warp as u16, at());
+            trace.wait(warp as u16, What::Wait, at(), self.flow);
+        }
+    }
+
+    /// Whether somebody observes what is asked for: then what comes before each request matters.
+    pub fn is_traced(&self) -> bool {
+        self.trace.is_some()
+    }
+
+    /// A warp has issued instructions since its last request that lead to none: to a barrier, the end, or many more of them.
+    pub fn issue(&mut self, warp: usize, at: Pc) {
+        if let Some(trace) = &mut self.trace {
+            trace.wait(warp as u16, What::Instructions, at, self.flow);
         }
     }
 

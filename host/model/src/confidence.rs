@@ -1,13 +1,12 @@
 //! How far a prediction is to be trusted, and which launches are not predicted at all.
 
 use super::chip::Chip;
-use super::instructions::Instructions;
-use engine::trace::{Trace, WHOLE_BLOCK, What};
+use engine::trace::{Trace, What};
 use engine::{Position, Site};
 use gpu::suite::Operation;
 use gpu::suite::Space;
 use serde::{Deserialize, Serialize};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::fmt;
 
 /// How far a predicted time is to be trusted.
@@ -58,24 +57,11 @@ impl Trust {
         self.because.push(because);
     }
 
-    /// That of a launch of a kernel of `family`, of which `instructions` were read and which accesses memory at `sites`.
-    pub(super) fn of(chip: &Chip, family: &str, instructions: &Instructions, sites: &[Site]) -> Self {
-        let mut because = Vec::new();
+    /// That of a launch of a kernel of `family`; `low` is a reason that the caller knows.
+    pub(super) fn of(chip: &Chip, family: &str, low: Option<&str>) -> Self {
+        let mut because: Vec<_> = low.map(str::to_owned).into_iter().collect();
         if !MEASURED_CHIPS.into_iter().any(|name| Chip::load(name).is_ok_and(|measured| measured == *chip)) {
             because.push(format!("no prediction for {} was held to a measurement", chip.name));
-        }
-        if instructions.are_unknown() {
-            because.push(
-                "the kernel is not in the built-in PTX: assumed are one load in flight a warp and one instruction before \
-                 each access; `cargo xtask ptx` builds it in"
-                    .to_owned(),
-            );
-        } else if let Some(site) = sites.iter().find(|site| !instructions.know(site.position.line)) {
-            because.push(format!(
-                "the built-in PTX has no access at {}, so it is of another source: one load in flight is assumed there; \
-                 `cargo xtask ptx` builds it anew",
-                at(site.position)
-            ));
         }
         let confidence = match (because.is_empty(), MEASURED_FAMILIES.contains(&family)) {
             (false, _) => Confidence::Low,
@@ -118,10 +104,6 @@ pub const MEASURED_FAMILIES: [&str; 25] = [
     "nchw",
 ];
 
-/// Requests of one instruction, after the first with fewer active lanes, that show that lanes have left a loop: a loop that ends for all
-/// lanes of a warp at about the same time makes fewer. As many iterations as ptxas unrolls.
-const DIVERGED: usize = 4;
-
 /// Blocks that are looked at.
 pub(super) const BLOCKS: u64 = 64;
 
@@ -129,52 +111,22 @@ pub(super) const BLOCKS: u64 = 64;
 #[derive(Debug, Default)]
 pub(super) struct Unknown(BTreeSet<(Position, &'static str)>);
 
-/// Active lanes of one instruction, whether others were active before, and how many requests it has made since.
-struct Loop {
-    mask: u32,
-    left: bool,
-    since: usize,
-}
-
 impl Unknown {
     /// Adds what a block did.
     pub(super) fn add(&mut self, trace: &mut Trace) {
-        let mut loops = BTreeMap::<(u16, usize), Loop>::new();
         for (request, lanes) in trace.requests.iter().zip(std::mem::take(&mut trace.lanes)) {
-            if request.warp == WHOLE_BLOCK {
-                loops.clear();
-                continue;
-            }
-            if request.what == What::Wait {
-                continue;
-            }
             if request.what == What::Atomic && lanes.addresses < lanes.mask.count_ones() {
                 self.0.insert((request.at.position(), "lanes of a warp add to the same address"));
-            }
-            let key = (request.warp, request.at.number());
-            let state = loops.entry(key).or_insert(Loop { mask: lanes.mask, left: false, since: 0 });
-            if lanes.mask & !state.mask != 0 {
-                // Lanes that come back have not left.
-                *state = Loop { mask: lanes.mask, left: false, since: 0 };
-            }
-            state.left |= lanes.mask != state.mask;
-            state.mask = lanes.mask;
-            state.since += usize::from(state.left);
-            if state.since > DIVERGED {
-                self.0.insert((request.at.position(), "lanes of a warp leave a loop at different times"));
             }
         }
     }
 
-    /// What was found in the blocks, and what `instructions` and `sites` tell beside that.
-    pub(super) fn reasons(&self, instructions: &Instructions, sites: &[Site]) -> Vec<String> {
+    /// What was found in the blocks, and what `sites` tell beside that.
+    pub(super) fn reasons(&self, sites: &[Site]) -> Vec<String> {
         let of_shared = sites.iter().filter(|site| site.space == Space::Shared && site.operation == Operation::Atomic);
         let of_shared = of_shared.map(|site| (site.position, "additions to shared memory"));
         let found = self.0.iter().copied().chain(of_shared);
-        let found = found.map(|(position, what)| format!("{what}, at {}", at(position)));
-        let computes =
-            instructions.computes.map(|line| format!("a loop computes without accessing memory, at line {line}"));
-        found.chain(computes).collect()
+        found.map(|(position, what)| format!("{what}, at {}", at(position))).collect()
     }
 }
 
@@ -186,7 +138,7 @@ fn at(position: Position) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use engine::trace::{Lanes, Traced};
+    use engine::trace::{Flow, Lanes, Traced, WHOLE_BLOCK};
 
     /// What is found in a block of one warp that makes requests with these masks at one place; where there is none, the block waits.
     fn found(what: What, masks: &[Option<u32>], addresses: u32) -> Vec<&'static str> {
@@ -203,29 +155,13 @@ mod tests {
                 miss_wavefronts: 1,
                 tag_wavefronts: 1,
                 lines_end,
+                flow: Flow::default(),
             });
             trace.lanes.push(Lanes { mask: mask.unwrap_or(0), addresses });
         }
         let mut unknown = Unknown::default();
         unknown.add(&mut trace);
         unknown.0.into_iter().map(|(_, what)| what).collect()
-    }
-
-    #[test]
-    fn lanes_that_leave_a_loop_early_are_told_from_the_end_of_one_and_from_a_tree() {
-        let load = What::Load { past_l1: false };
-        let leaves = ["lanes of a warp leave a loop at different times"];
-        let all = Some(u32::MAX);
-        let first = |lanes: u32| Some(u32::MAX >> (32 - lanes));
-        assert_eq!(found(load, &[all, all, first(31), first(31), first(31), first(31), first(31)], 0), leaves);
-        assert_eq!(found(load, &[first(32), first(20), first(19), first(9), first(8), first(1)], 0), leaves);
-        assert!(found(load, &[all, all, all, all, all, all, first(5)], 0).is_empty(), "the end of a row");
-        assert!(found(load, &[first(31); 9], 0).is_empty(), "the same lanes all the time");
-        let by_turns = [all, first(16), all, first(16), all, first(16), all, first(16), all, first(16)];
-        assert!(found(load, &by_turns, 0).is_empty(), "they come back");
-        let tree =
-            [first(16), None, first(8), None, first(4), None, first(2), None, first(1), None, first(1), first(1)];
-        assert!(found(What::SharedLoad, &tree, 0).is_empty(), "they meet at barriers");
     }
 
     #[test]

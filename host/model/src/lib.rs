@@ -15,7 +15,7 @@
 //! | `memory/write_back.rs` | dirty lines and write-backs |
 //! | `memory/dram.rs`, `memory/address.rs` | DRAM banks and row activates; the address map |
 //!
-//! `instructions.rs` reads from the PTX which loads are in flight together. What a chip is stands in `chips/`: a description of each, and
+//! Which loads are in flight together the trace says. What a chip is stands in `chips/`: a description of each, and
 //! constants fitted to measurements of a Hopper. The probes that files name are in `results/probes/`, and what they measured in
 //! `results/README.md`.
 //!
@@ -25,7 +25,6 @@ pub mod chip;
 mod confidence;
 mod constants;
 mod hash;
-mod instructions;
 mod machine;
 mod memory;
 mod sm;
@@ -41,9 +40,8 @@ use confidence::{BLOCKS, Unknown};
 use constants::Constants;
 use engine::coalesce::SECTOR;
 use engine::trace::{Observer, Trace};
-use engine::{Options, Outcome, SimulationError, Site};
+use engine::{Options, Outcome, Site};
 use gpu::suite::{Launch, Operation, Space};
-use instructions::Instructions;
 use machine::{Machine, Snapshot};
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -223,14 +221,12 @@ impl Observer for Watching {
 pub struct Subject<'a> {
     /// The kernel's family.
     pub family: &'a str,
-    /// The kernel.
-    pub kernel: &'a str,
     /// Its launch.
     pub launch: Launch,
-    /// The module that it is an entry of: what the compiler made of it.
-    pub ptx: &'a str,
+    /// Why the prediction is not to be trusted, if the caller knows a reason.
+    pub low: Option<&'a str>,
     /// Carries it out, or a part of it, with some front end.
-    pub simulate: &'a dyn Fn(&Options) -> Result<Outcome, SimulationError>,
+    pub simulate: &'a dyn Fn(&Options) -> Result<Outcome, String>,
 }
 
 /// Predicts what `chip` makes of a launch.
@@ -251,9 +247,8 @@ pub fn predict(run: &Subject<'_>, chip: &Chip, effort: Effort) -> Result<Predict
     let moves = SECTOR * sum(|site| site.counts.sectors_ideal).max(1);
     let lines = requests + touched;
     let (blocks_per_sm, l1_bytes) = chip.residency(warps, first.shared_bytes)?;
-    let instructions = Instructions::of_kernel(run.ptx, run.kernel);
-    let mut trust = Trust::of(chip, run.family, &instructions, &first.sites);
-    let unknown = Unknown::default().reasons(&instructions, &first.sites);
+    let mut trust = Trust::of(chip, run.family, run.low);
+    let unknown = Unknown::default().reasons(&first.sites);
     if !unknown.is_empty() {
         return Err(NotPredicted::NotModelled(unknown));
     }
@@ -279,7 +274,7 @@ pub fn predict(run: &Subject<'_>, chip: &Chip, effort: Effort) -> Result<Predict
             "{budget} lines and requests were replayed, of {tells} that show its steady state: give --replay more"
         ));
     }
-    let mut machine = Machine::new(chip, instructions.clone(), blocks_per_sm, l1_bytes, budget);
+    let mut machine = Machine::new(chip, blocks_per_sm, l1_bytes, budget);
     machine.flush_l2(chip);
     let start = machine.snapshot(0, 0.0);
     let watching = Arc::new(Watching {
@@ -294,7 +289,7 @@ pub fn predict(run: &Subject<'_>, chip: &Chip, effort: Effort) -> Result<Predict
     let observer: Arc<dyn Observer> = watching.clone();
     let given = simulate(run, &Options { max_blocks, observer: Some(observer), ..options })?;
     let Replay { machine, stores, unknown, .. } = &mut *watching.machine.lock().expect("no panic under this lock");
-    let unknown = unknown.reasons(&instructions, &given.sites);
+    let unknown = unknown.reasons(&given.sites);
     if !unknown.is_empty() {
         return Err(NotPredicted::NotModelled(unknown));
     }
@@ -345,7 +340,7 @@ fn limiter(end: &Snapshot, cycles: f64, overhead: f64) -> (Limit, f64) {
 }
 
 fn simulate(run: &Subject<'_>, options: &Options) -> Result<Outcome, NotPredicted> {
-    let outcome = (run.simulate)(options).map_err(|error| NotPredicted::Simulation(error.to_string()))?;
+    let outcome = (run.simulate)(options).map_err(NotPredicted::Simulation)?;
     match outcome.findings.first() {
         Some(finding) => Err(NotPredicted::Simulation(finding.to_string())),
         None => Ok(outcome),

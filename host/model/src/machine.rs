@@ -14,7 +14,6 @@ mod tests;
 use super::chip::Chip;
 use super::constants::Constants;
 use super::hash::uniform;
-use super::instructions::Instructions;
 use super::memory::Memory;
 use super::sm::{SUBPARTITIONS, Sm};
 use super::traffic::{Busy, Traffic};
@@ -48,7 +47,6 @@ const SNAPSHOT_REQUESTS: u64 = 256;
 /// A chip at work on one launch.
 pub(super) struct Machine {
     constants: Constants,
-    instructions: Instructions,
     sms: Vec<Sm>,
     memory: Memory,
     /// Whether the event is scheduled in which a CPC sends stalled reads.
@@ -75,14 +73,13 @@ pub(super) struct Machine {
 
 impl Machine {
     /// An idle `chip` whose SMs hold so many blocks at a time and have so much L1.
-    pub(super) fn new(chip: &Chip, instructions: Instructions, blocks_per_sm: u64, l1_bytes: u64, budget: u64) -> Self {
+    pub(super) fn new(chip: &Chip, blocks_per_sm: u64, l1_bytes: u64, budget: u64) -> Self {
         let constants = Constants::of(chip);
         let sms = chip.sm_count as usize;
         let slots = sms * blocks_per_sm as usize;
         let sm = |number| Sm::new(number, cpc_and_gpc(number, sms, &constants), l1_bytes, &constants);
         Self {
             constants,
-            instructions,
             sms: (0..sms).map(sm).collect(),
             memory: Memory::new(chip, &constants),
             sends: vec![false; constants.cpcs()],

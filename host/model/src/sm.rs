@@ -150,7 +150,7 @@ impl Sm {
                 self.data_stage.occupy(now, cycles);
                 Some(Served::Done)
             }
-            What::Wait | What::Constant => Some(Served::Done),
+            What::Wait | What::Constant | What::Instructions => Some(Served::Done),
         }
     }
 

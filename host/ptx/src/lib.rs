@@ -16,6 +16,7 @@
 mod alu;
 mod ast;
 mod atomic;
+mod cost;
 mod error;
 mod flow;
 mod intern;
@@ -24,6 +25,7 @@ mod lower;
 mod machine;
 mod parse;
 mod program;
+mod ptxas;
 mod registers;
 mod uses;
 

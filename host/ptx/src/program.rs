@@ -1,5 +1,6 @@
 //! What an entry is lowered to: a register machine's instructions, one after another, with where their lanes meet again.
 
+use crate::cost::Cost;
 use crate::registers::{Class, Classes, Run, Sizes};
 use engine::{Instruction, Pc};
 
@@ -82,6 +83,7 @@ pub(crate) struct Inst {
     /// The predicate under which it is carried out, if there is one.
     pub(crate) guard: u32,
     pub(crate) negated: bool,
+    pub(crate) cost: Cost,
     pub(crate) pc: Pc,
 }
 
@@ -218,6 +220,11 @@ pub(crate) struct Access {
 }
 
 impl Access {
+    /// Whether it asks for memory that others can see.
+    pub(crate) fn makes_requests(&self) -> bool {
+        !matches!(self.space, Where::Local | Where::Parameter)
+    }
+
     /// Bytes a lane.
     pub(crate) fn width(&self) -> u64 {
         u64::from(self.bytes) * self.parts.len().max(1) as u64

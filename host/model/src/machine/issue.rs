@@ -1,20 +1,18 @@
 //! Warps issue: what they stall on, and which of them a sub-partition selects.
 //!
-//! A sub-partition selects an eligible warp of the oldest block (probe `queues`). A warp stalls on its loads when the build uses what they
-//! bring, has no register left for more, or comes to a barrier or the end; on an issue slot; on an entry of the MIO queue; and on stores
-//! whose registers are not read yet. Warps of an SM arrive at barriers one after another (probe `barriers`).
+//! A sub-partition selects an eligible warp of the oldest block (probe `queues`). A warp stalls on the loads that its next request needs, on
+//! registers for another load, on an issue slot, and on an entry of the MIO queue. Warps of an SM arrive at barriers one after another
+//! (probe `barriers`).
 
-use super::super::hash::mix;
-use super::super::instructions::MAX_IN_FLIGHT;
 use super::super::sm::{MioRequest, PendingEntry, SUBPARTITIONS};
 use super::Machine;
 use super::block::InFlight;
 use super::events::Event;
-use engine::trace::{WHOLE_BLOCK, What};
+use engine::trace::{Flow, WHOLE_BLOCK, What};
 use std::cmp::Reverse;
 
-/// All loads that a warp has in flight.
-pub(super) const ALL: usize = usize::MAX;
+/// ptxas has no registers for more loads than these, rather than lower the occupancy.
+const MAX_IN_FLIGHT: usize = 24;
 
 impl Machine {
     /// Has a sub-partition select a stalled warp, and look again.
@@ -47,61 +45,31 @@ impl Machine {
         let block = self.slots[slot].as_mut().expect("a warp that issues has a block");
         let state = &mut block.warps[warp];
         state.in_flight.retain(|load| load.arrives > now);
-        let all_arrive = state.arrival(ALL, now);
         let Some(number) = state.requests.get(state.next).map(|number| *number as usize) else {
-            if all_arrive > now {
-                return self.stall_on_loads(ALL, 0.0, slot, warp, now);
+            if state.arrival(u64::MAX, now) > now {
+                return self.stall_on_loads(u64::MAX, 0.0, slot, warp, now);
             }
             block.running -= 1;
             self.ended = self.ended.max(now);
             return self.retire(now, slot);
         };
         let request = block.trace.requests[number];
-        let site = request.at.number();
-        let line = self.instructions.at(request.at);
+        let Flow { needs, after, .. } = request.flow;
         let is_load = matches!(request.what, What::Load { .. } | What::SharedLoad | What::Constant);
-        let in_rounds = is_load && line.registers < MAX_IN_FLIGHT;
-        if in_rounds && state.round == line.in_flight && all_arrive <= now {
-            state.round = 0;
+        if state.arrival(needs, now) > now {
+            return self.stall_on_loads(needs, after.into(), slot, warp, now);
         }
-        let depends_on = if is_load {
-            let of_line = state.in_flight.iter().filter(|load| load.site == site).count();
-            let registers = state.in_flight.first().map_or(0, |oldest| state.loads - oldest.before);
-            if line.dependent || of_line >= line.in_flight || in_rounds && state.round == line.in_flight {
-                ALL
-            } else {
-                usize::from(registers >= line.registers)
-            }
-        } else if request.what == What::SharedStore {
-            // ptxas issues the loads that follow it first: no address in global memory is one in shared memory.
-            0
-        } else {
-            ALL
-        };
-        if state.arrival(depends_on, now) > now {
-            state.stalled_since = None;
-            let after = self.constants.load_use_share * self.constants.dependent_issue_cycles * line.instructions;
-            return self.stall_on_loads(depends_on, after, slot, warp, now);
-        }
-        let beside_stores = is_load && line.loads_beside_stores > 0;
-        if beside_stores
-            && state.unread_stores > 0
-            && state.loads_beside_stores.is_multiple_of(line.loads_beside_stores)
-        {
-            state.awaits_stores = true;
-            return;
+        if is_load && state.in_flight.len() >= MAX_IN_FLIGHT {
+            let oldest = state.loads - state.in_flight[0].before - 1;
+            return self.stall_on_loads(1 << oldest.min(63), 0.0, slot, warp, now);
         }
         // Warps take the sub-partitions in turn, from one block of the SM to the next.
         let subpartition_number = (slot / self.sms.len() + warp) % SUBPARTITIONS;
         let subpartition = &mut self.sms[block.sm].mio.subpartitions[subpartition_number];
         let is_barrier = request.what == What::Wait && request.warp == WHOLE_BLOCK;
-        let uses_mio = is_barrier || !matches!(request.what, What::Wait | What::Constant);
+        let uses_mio = is_barrier || !matches!(request.what, What::Wait | What::Constant | What::Instructions);
         if !selected && subpartition.stalls(uses_mio, now) {
-            let number = self.events.number();
-            // Having issued, it is the last of them or where it was, at random: fitted to `matrix_column_sums_warp`.
-            let since = state.stalled_since.filter(|_| mix(number) & 1 == 1).unwrap_or(number);
-            state.stalled_since = Some(since);
-            let stalled = Reverse((block.age, since, slot, warp));
+            let stalled = Reverse((block.age, self.events.number(), slot, warp));
             if uses_mio {
                 subpartition.mio_throttled.push(stalled);
             } else {
@@ -111,24 +79,20 @@ impl Machine {
             return self.schedule_select(number, now);
         }
         state.next += 1;
-        let next = state.requests.get(state.next).map(|number| block.trace.requests[*number as usize].at);
-        let instructions = next.map_or(0.0, |at| self.instructions.at(at).instructions);
-        let to_next = self.constants.dependent_issue_cycles * instructions;
+        let next = state.requests.get(state.next).map(|number| block.trace.requests[*number as usize].flow);
+        let to_next = next.map_or(0.0, |flow| f64::from(flow.chain));
         let issued = now.max(subpartition.issue_free);
-        let cycles = self.constants.issue_cycles * line.instructions;
+        let cycles = self.constants.issue_cycles * f64::from(request.flow.issue);
         subpartition.issue_free = issued + cycles * SUBPARTITIONS as f64;
         let sm = &mut self.sms[block.sm];
         sm.issue_cycles += cycles;
-        if request.what == What::Wait && !is_barrier {
-            return self.events.schedule(issued + self.constants.shuffle_cycles + to_next, again);
+        if matches!(request.what, What::Wait | What::Instructions) && !is_barrier {
+            return self.events.schedule(issued + to_next, again);
         }
         let before = state.loads;
         state.loads += usize::from(is_load);
-        state.round += usize::from(in_rounds);
-        state.loads_beside_stores += usize::from(beside_stores);
-        state.unread_stores += usize::from(request.what == What::Store);
         let (number, entry) = (number as u32, PendingEntry::default());
-        let in_flight = |arrives| InFlight { site, number, before, wavefronts: 0.0, entry, arrives };
+        let in_flight = |arrives| InFlight { number, before, wavefronts: 0.0, entry, arrives };
         if request.what == What::Constant {
             let arrives = sm.read_constant(request, issued, &self.constants);
             state.in_flight.push(in_flight(arrives));
@@ -140,28 +104,12 @@ impl Machine {
             sm.mio.add(subpartition_number, MioRequest::new(slot, warp, state.next - 1, is_store));
             block.in_mio += 1;
             let sm = block.sm;
-            self.read_store_operands(sm, issued);
             self.schedule_lsu(sm, issued);
             if is_barrier {
                 return;
             }
         }
         self.events.schedule(issued + to_next, again);
-    }
-
-    /// The requests that were issued to the LSU of an SM have their registers read: warps that stall on that go on.
-    pub(super) fn read_store_operands(&mut self, sm: usize, now: f64) {
-        for (slot, warp, index) in self.sms[sm].mio.take_issued() {
-            let block = self.slots[slot].as_mut().expect("a request in the MIO is a block's");
-            let state = &mut block.warps[warp];
-            if block.trace.requests[state.requests[index] as usize].what == What::Store {
-                state.unread_stores -= 1;
-                if state.unread_stores == 0 && std::mem::take(&mut state.awaits_stores) {
-                    let at = now + self.constants.store_operand_read_cycles;
-                    self.events.schedule(at, Event::Warp { slot, warp });
-                }
-            }
-        }
     }
 
     /// A warp arrives at a barrier; the last of its block has all issue.
@@ -173,22 +121,22 @@ impl Machine {
         // Warps that have exited are not waited for: none has, since all come to every barrier.
         if block.arrived == block.running {
             block.arrived = 0;
-            let to_next = block.next_request(warp).map_or(0.0, |next| self.instructions.at(next.at).instructions);
-            let at = *barrier_free + self.constants.barrier_cycles + self.constants.dependent_issue_cycles * to_next;
+            let to_next = block.next_request(warp).map_or(0.0, |next| next.flow.chain.into());
+            let at = *barrier_free + self.constants.barrier_cycles + to_next;
             for warp in 0..block.running {
                 self.events.schedule(at, Event::Warp { slot, warp });
             }
         }
     }
 
-    /// Has a warp stall until so many of its loads have arrived, the oldest first, and some cycles more.
-    fn stall_on_loads(&mut self, count: usize, after: f64, slot: usize, warp: usize, now: f64) {
+    /// Has a warp stall until those of its loads that `needs` names have arrived, and some cycles more.
+    fn stall_on_loads(&mut self, needs: u64, after: f64, slot: usize, warp: usize, now: f64) {
         let state = &mut self.slots[slot].as_mut().expect("a warp that stalls has a block").warps[warp];
-        let arrival = state.arrival(count, now);
+        let arrival = state.arrival(needs, now);
         if arrival.is_finite() {
             return self.events.schedule(arrival + after, Event::Warp { slot, warp });
         }
-        state.scoreboard = Some((count, after));
+        state.scoreboard = Some((needs, after));
     }
 
     /// A load arrives: a warp that stalls on it issues then.
@@ -198,8 +146,8 @@ impl Machine {
         if let Some(load) = state.in_flight.iter_mut().find(|load| load.number == number) {
             load.arrives = arrives;
         }
-        if let Some((count, after)) = state.scoreboard {
-            let arrival = state.arrival(count, arrives);
+        if let Some((needs, after)) = state.scoreboard {
+            let arrival = state.arrival(needs, arrives);
             if arrival.is_finite() {
                 state.scoreboard = None;
                 self.events.schedule(arrival + after, Event::Warp { slot, warp });

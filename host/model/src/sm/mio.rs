@@ -128,8 +128,6 @@ pub(crate) struct Mio {
     issued: u64,
     in_lsu: usize,
     last: usize,
-    /// Those issued since [`take_issued`](Self::take_issued): slot, warp, and index among the warp's requests.
-    just_issued: Vec<(usize, usize, usize)>,
     /// The sub-partition whose load has just missed, and how many loads of others are served before it goes on.
     missed: Option<(usize, usize)>,
 }
@@ -145,7 +143,6 @@ impl Mio {
             issued: 0,
             in_lsu: 0,
             last: 0,
-            just_issued: Vec::new(),
             missed: None,
         }
     }
@@ -193,11 +190,6 @@ impl Mio {
         self.issue_to_lsu();
     }
 
-    /// The requests that were issued to the LSU since this was last asked.
-    pub(crate) fn take_issued(&mut self) -> impl Iterator<Item = (usize, usize, usize)> + use<> {
-        std::mem::take(&mut self.just_issued).into_iter()
-    }
-
     /// Issues requests to the LSU as long as it has room, of the sub-partitions in turn; but in a store's turn, every second time, of any of
     /// them (fitted to `embedding_thread_a_row`). If it never were, two warps that are abreast would stay so, which they do not by the
     /// probe `companions`.
@@ -220,7 +212,6 @@ impl Mio {
             self.issued += 1;
             let request = &mut queue[*in_lsu];
             request.order = self.issued;
-            self.just_issued.push((request.slot, request.warp, request.index));
             *in_lsu += 1;
             self.in_lsu += 1;
             self.last = turn;

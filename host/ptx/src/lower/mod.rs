@@ -11,6 +11,7 @@ mod warp;
 pub use lines::Lines;
 
 use crate::ast::{Block, Function, Instruction, Module, StateSpace, Statement, Type, Variable};
+use crate::cost::Cost;
 use crate::error::{LowerError, Place};
 use crate::flow::{Leads, meeting_points};
 use crate::intern::intern;
@@ -81,6 +82,7 @@ struct Lowering<'m, 'a> {
     inlined: usize,
     /// The guard of the instruction that is being lowered, and where it stands.
     guard: (u32, bool),
+    cost: Cost,
     pc: Pc,
     place: Place,
     error: Option<(Place, String)>,
@@ -128,6 +130,7 @@ impl<'m, 'a> Lowering<'m, 'a> {
             calls: Vec::new(),
             inlined: 0,
             guard: (NONE, false),
+            cost: Cost::default(),
             place: function.place,
             error: None,
             others: 0,
@@ -255,6 +258,7 @@ impl<'m, 'a> Lowering<'m, 'a> {
         self.place = instruction.place;
         self.pc = self.positions.at(instruction.place);
         self.guard = (NONE, false);
+        self.cost = Cost::of(instruction);
         let lowered = self.set_guard(instruction).and_then(|()| self.instruction(instruction));
         if let Err(failure) = lowered {
             self.fail(instruction.place, format!("`{}{}`: {failure}", instruction.opcode, instruction.modifiers));
@@ -283,7 +287,9 @@ impl<'m, 'a> Lowering<'m, 'a> {
 
     fn emit(&mut self, op: Op) {
         let (guard, negated) = self.guard;
-        self.code.push(Inst { op, guard, negated, pc: self.pc });
+        self.code.push(Inst { op, guard, negated, cost: self.cost, pc: self.pc });
+        // An instruction that becomes several is issued once.
+        self.cost.slots = 0;
     }
 
     /// Emits arithmetic whose slots are known.

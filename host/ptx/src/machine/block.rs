@@ -1,5 +1,6 @@
 //! A block: runs its warps one after another, each to the next barrier.
 
+use super::dependence::Dependence;
 use super::hand::Hand;
 use super::job::Job;
 use super::warp::{State, Warp};
@@ -18,6 +19,8 @@ pub(crate) struct Runner {
     pub(super) hands: Vec<Hand>,
     /// The local memory of the block's threads, one after another.
     pub(super) local: Vec<u8>,
+    /// What requests depend on, if they are traced.
+    pub(super) dependence: Option<Dependence>,
     /// Whether the block cannot go on.
     pub(super) stopped: bool,
 }
@@ -27,8 +30,10 @@ impl Runner {
         let threads = job.launch.plan.launch.block_threads() as usize;
         let warps = threads.div_ceil(32);
         let program = &job.program;
+        let worker = Worker::new(Arc::clone(&job.launch));
         let mut runner = Self {
-            worker: Worker::new(Arc::clone(&job.launch)),
+            dependence: worker.is_traced().then(|| Dependence::new(program, warps)),
+            worker,
             registers: Registers::new(program.sizes, warps),
             warps: (0..warps).map(|_| Warp::new()).collect(),
             hands: vec![Hand::NONE; program.accesses.len()],
@@ -67,6 +72,9 @@ impl Runner {
         let threads = self.job.launch.plan.launch.block_threads() as usize;
         for (number, warp) in self.warps.iter_mut().enumerate() {
             warp.begin(u32::MAX >> 32usize.saturating_sub(threads - 32 * number));
+            if let Some(dependence) = &mut self.dependence {
+                dependence.begin(number);
+            }
         }
     }
 
@@ -155,7 +163,7 @@ impl engine::Runner for Runner {
             for warp in 0..self.warps.len() {
                 if self.warps[warp].state == State::Runs {
                     self.registers.select(warp);
-                    self.run_warp(warp);
+                    if self.dependence.is_some() { self.run_warp::<true>(warp) } else { self.run_warp::<false>(warp) }
                 }
                 if self.stopped || self.job.launch.is_exhausted() {
                     return;

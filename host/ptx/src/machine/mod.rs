@@ -2,6 +2,7 @@
 
 mod access;
 mod block;
+mod dependence;
 mod exchange;
 mod hand;
 mod job;

@@ -5,7 +5,7 @@ use super::hand::Hand;
 use crate::program::{Access, Action};
 use crate::registers::{Class, Half, Lanes, Narrow, Pred, Wide};
 use engine::{Element, Instruction, Kind, Look, Request};
-use gpu::suite::Space;
+use gpu::suite::{Operation, Space};
 use std::ptr;
 use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering::Relaxed};
 
@@ -63,6 +63,11 @@ impl Runner {
             }
         }
         self.worker.count([0, number], warp as u32, request);
+        if let Some(dependence) = &mut self.dependence
+            && request.instruction.operation == Operation::Load
+        {
+            dependence.load(warp);
+        }
     }
 
     /// The cells of any lanes, one by one; none if one of them finds no memory.

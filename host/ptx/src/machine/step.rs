@@ -2,14 +2,14 @@
 
 use super::block::Runner;
 use super::warp::State;
-use crate::program::{Inst, NONE, Op};
+use crate::program::{Action, Inst, NONE, Op, Where};
 use crate::registers::{Class, Lanes, Narrow, Wide};
 use engine::{Kind, Pc, triple};
 use std::sync::Arc;
 
 impl Runner {
-    /// Runs a warp to its end, to the block's barrier, or to a finding.
-    pub(super) fn run_warp(&mut self, number: usize) {
+    /// Runs a warp to its end, to the block's barrier, or to a finding; `TRACED` if what its requests depend on is followed.
+    pub(super) fn run_warp<const TRACED: bool>(&mut self, number: usize) {
         let program = Arc::clone(&self.job.program);
         let code = &program.code[..];
         'frames: while let Some(frame) = self.warps[number].top() {
@@ -22,6 +22,9 @@ impl Runner {
                 let inst = &code[at as usize];
                 let active = mask & self.guard(inst);
                 clock += 1;
+                if TRACED {
+                    self.follow(number, at, active);
+                }
                 match inst.op {
                     Op::Alu { run, slots, .. } => {
                         if active != 0 {
@@ -34,6 +37,9 @@ impl Runner {
                             self.warps[number].steps += 1;
                             if !self.access(access as usize, number, active) {
                                 return self.stop();
+                            }
+                            if TRACED {
+                                self.deliver_later(number, at, active);
                             }
                         }
                     }
@@ -90,6 +96,9 @@ impl Runner {
                         if active != 0 && !self.exchange(exchange, number, active, inst.pc) {
                             return self.stop();
                         }
+                        if TRACED {
+                            self.deliver_later(number, at, active);
+                        }
                     }
                     Op::Clock { class, slot } => match class {
                         Class::Wide => Wide::set(&mut self.registers, slot, active, &[clock; 32]),
@@ -109,6 +118,58 @@ impl Runner {
             self.save(number, at, mask, clock);
         }
         self.warps[number].state = State::Ended;
+    }
+
+    /// Follows what an instruction that some lanes are about to carry out depends on, and tells the worker.
+    fn follow(&mut self, number: usize, at: u32, active: u32) {
+        let Some(dependence) = &mut self.dependence else { return };
+        let program = &self.job.program;
+        let inst = &program.code[at as usize];
+        let live = self.warps[number].live;
+        let is_request = active != 0;
+        match inst.op {
+            Op::Access(access) if is_request && program.accesses[access as usize].makes_requests() => {
+                // ptxas issues what follows a store to shared memory before it: no global address is a shared one.
+                let access = &program.accesses[access as usize];
+                let deferred = access.space == Where::Shared && matches!(access.action, Action::Store);
+                self.worker.flow = dependence.request(program, number, at, deferred);
+            }
+            Op::Exchange(_) | Op::WarpBarrier { .. } if is_request => {
+                self.worker.flow = dependence.request(program, number, at, false);
+            }
+            Op::Barrier { .. } if is_request => {
+                self.worker.flow = dependence.wait(program, number, at);
+                self.worker.issue(number, inst.pc);
+            }
+            Op::Exit if active == live => {
+                self.worker.flow = dependence.wait(program, number, at);
+                self.worker.issue(number, inst.pc);
+            }
+            _ => {
+                dependence.issue(program, number, at, active != live);
+                if dependence.is_long(number) {
+                    self.worker.flow = dependence.so_far(number);
+                    self.worker.issue(number, inst.pc);
+                }
+            }
+        }
+    }
+
+    /// What an access or an exchange brought is in its registers later.
+    fn deliver_later(&mut self, number: usize, at: u32, active: u32) {
+        let Some(dependence) = &mut self.dependence else { return };
+        let inst = &self.job.program.code[at as usize];
+        let is_atomic = match inst.op {
+            Op::Access(access) => {
+                let access = &self.job.program.accesses[access as usize];
+                if !access.makes_requests() {
+                    return;
+                }
+                matches!(access.action, Action::Atomic(_))
+            }
+            _ => false,
+        };
+        dependence.deliver(number, at, is_atomic, inst.cost.latency, active != self.warps[number].live);
     }
 
     #[inline(always)]
