@@ -65,6 +65,11 @@ pub struct Launch {
 }
 
 impl Launch {
+    /// Whether somebody observes what is asked for: then what comes before each request matters.
+    pub fn is_traced(&self) -> bool {
+        self.observer.is_some()
+    }
+
     /// A launch of `plan` that is looked at as closely as `look` says.
     ///
     /// # Errors

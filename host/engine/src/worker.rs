@@ -198,15 +198,17 @@ impl Worker {
         }
     }
 
-    /// Whether somebody observes what is asked for: then what comes before each request matters.
-    pub fn is_traced(&self) -> bool {
-        self.trace.is_some()
-    }
-
     /// A warp has issued instructions since its last request that lead to none: to a barrier, the end, or many more of them.
     pub fn issue(&mut self, warp: usize, at: Pc) {
         if let Some(trace) = &mut self.trace {
             trace.wait(warp as u16, What::Instructions, at, self.flow);
+        }
+    }
+
+    /// A warp has issued an access to shared memory that none of its lanes makes.
+    pub fn skip(&mut self, warp: usize, at: Pc) {
+        if let Some(trace) = &mut self.trace {
+            trace.wait(warp as u16, What::SharedStore, at, self.flow);
         }
     }
 

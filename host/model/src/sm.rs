@@ -85,7 +85,10 @@ impl Sm {
 
     /// Reads constants, and says when the warp has them. The first address comes with the instruction; each of several is replayed.
     pub(super) fn read_constant(&mut self, request: Traced, issued: f64, constants: &Constants) -> f64 {
-        let replays = if request.wavefronts > 1 { f64::from(request.wavefronts) } else { 0.0 };
+        if request.wavefronts == 1 {
+            return issued;
+        }
+        let replays = f64::from(request.wavefronts);
         let done = issued + replays * constants.constant_replay_cycles;
         let subpartitions = &mut self.mio.subpartitions;
         let issue_free = subpartitions.iter().fold(0.0, |latest: f64, other| latest.max(other.issue_free));

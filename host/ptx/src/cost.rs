@@ -85,10 +85,14 @@ impl Cost {
             "popc" | "clz" | "bfind" | "brev" | "fns" => special(1),
             "cvt" => match form.types.as_slice() {
                 [to, from] if is_number(*to) != is_number(*from) || bits == 64 && is_number(*to) => special(1),
+                [Type::Unsigned(64), Type::Unsigned(_)] | [Type::Unsigned(_), Type::Unsigned(64)] => Self::FREE,
                 _ => plain(1),
             },
             _ if is_float && bits == 64 => Self::new(1, 8, Unit::Double),
-            "mul" | "mad" if form.has("wide") => plain(1),
+            // The addition of an address takes these in.
+            "mul" if form.has("wide") => Self::FREE,
+            "shl" if matches!(instruction.operands.get(2), Some(Operand::Constant(_))) => Self::FREE,
+            "mad" if form.has("wide") => plain(1),
             "mul" | "mad" if bits == 64 && !is_float => plain(4),
             "mma" | "wmma" => Self::new(2, 34, Unit::Tensor),
             "bra" | "brx" | "ret" | "exit" => plain(1),

@@ -30,10 +30,9 @@ impl Runner {
         let threads = job.launch.plan.launch.block_threads() as usize;
         let warps = threads.div_ceil(32);
         let program = &job.program;
-        let worker = Worker::new(Arc::clone(&job.launch));
         let mut runner = Self {
-            dependence: worker.is_traced().then(|| Dependence::new(program, warps)),
-            worker,
+            dependence: job.schedule.as_ref().map(|schedule| Dependence::new(Arc::clone(schedule), warps)),
+            worker: Worker::new(Arc::clone(&job.launch)),
             registers: Registers::new(program.sizes, warps),
             warps: (0..warps).map(|_| Warp::new()).collect(),
             hands: vec![Hand::NONE; program.accesses.len()],

@@ -6,9 +6,9 @@
 
 use crate::cost::Unit;
 use crate::program::Program;
-use crate::ptxas::{Kind, kinds};
-use crate::uses::Uses;
+use crate::ptxas::{Kind, Schedule};
 use engine::Flow;
+use std::sync::Arc;
 
 /// Loads of a warp that are told apart. Older ones have arrived.
 const LOADS: u64 = 64;
@@ -20,12 +20,11 @@ const MOST_SLOTS: u32 = 256;
 const BRANCH: u32 = 8;
 
 /// Cycles from an atomic to its result.
-const ATOMIC: u32 = 700;
+pub(super) const ATOMIC: u32 = 700;
 
 /// What the warps of a block depend on.
 pub(super) struct Dependence {
-    uses: Uses,
-    kinds: Vec<Kind>,
+    schedule: Arc<Schedule>,
     warps: Vec<OfWarp>,
 }
 
@@ -56,17 +55,15 @@ struct OfWarp {
 }
 
 impl Dependence {
-    pub(super) fn new(program: &Program, warps: usize) -> Self {
-        let uses = Uses::of(program);
-        let kinds = kinds(program, &uses);
-        let count = uses.count();
+    pub(super) fn new(schedule: Arc<Schedule>, warps: usize) -> Self {
+        let count = schedule.uses.count();
         let warp = OfWarp {
             loads: vec![0; count],
             ready: vec![0; count],
             issued_at: vec![0; LOADS as usize],
             ..OfWarp::default()
         };
-        Self { uses, kinds, warps: vec![warp; warps] }
+        Self { schedule, warps: vec![warp; warps] }
     }
 
     /// A warp begins.
@@ -80,8 +77,8 @@ impl Dependence {
     /// A warp issues the instruction at `at`, which is no request.
     pub(super) fn issue(&mut self, program: &Program, warp: usize, at: u32, partial: bool) {
         let cost = program.code[at as usize].cost;
-        let (reads, writes) = (self.uses.reads(at), self.uses.writes(at));
-        let kind = self.kinds[at as usize];
+        let (reads, writes) = (self.schedule.uses.reads(at), self.schedule.uses.writes(at));
+        let kind = self.schedule.kinds[at as usize];
         let warp = &mut self.warps[warp];
         warp.spend(program, at);
         let (needs, ready) = warp.operands(reads);
@@ -101,6 +98,21 @@ impl Dependence {
         }
     }
 
+    /// A warp issues an instruction that none of its lanes carries out.
+    pub(super) fn skip(&mut self, program: &Program, warp: usize, at: u32) {
+        self.warps[warp].spend(program, at);
+    }
+
+    /// What comes before an access that none of a warp's lanes makes.
+    pub(super) fn skip_access(&mut self, warp: usize) -> Flow {
+        self.warps[warp].flow(0, 0)
+    }
+
+    /// What a warp that came to the branch at `at` issues without a lane, if all of its lanes took it, or none did.
+    pub(super) fn skipped(&self, at: u32, all_took_it: bool) -> Vec<u32> {
+        self.schedule.skipped(at, all_took_it).to_vec()
+    }
+
     /// Whether a warp has issued so many instructions since its last request that they are told by themselves.
     pub(super) fn is_long(&self, warp: usize) -> bool {
         self.warps[warp].slots >= MOST_SLOTS
@@ -108,7 +120,7 @@ impl Dependence {
 
     /// A warp comes to the request at `at`: what comes before that. Loads behind a `deferred` one need not wait for its operands.
     pub(super) fn request(&mut self, program: &Program, warp: usize, at: u32, deferred: bool) -> Flow {
-        let reads = self.uses.reads(at);
+        let reads = self.schedule.uses.reads(at);
         let warp = &mut self.warps[warp];
         warp.spend(program, at);
         let (needs, ready) = warp.operands(reads);
@@ -146,13 +158,12 @@ impl Dependence {
         warp.making |= bit;
     }
 
-    /// What the request at `at` brought is in its registers once it has arrived.
-    pub(super) fn deliver(&mut self, warp: usize, at: u32, is_atomic: bool, latency: u8, partial: bool) {
-        let writes = self.uses.writes(at);
+    /// What the request at `at` brought is in its registers once its loads have arrived, and so many cycles more.
+    pub(super) fn deliver(&mut self, warp: usize, at: u32, latency: u32, partial: bool) {
+        let writes = self.schedule.uses.writes(at);
         let warp = &mut self.warps[warp];
         let loads = std::mem::take(&mut warp.making);
-        let ready = warp.clock + if is_atomic { ATOMIC } else { latency.into() };
-        warp.write(writes, loads, ready, partial);
+        warp.write(writes, loads, warp.clock + latency, partial);
     }
 }
 

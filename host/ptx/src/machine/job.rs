@@ -1,6 +1,7 @@
 //! A launch of an entry: what all workers share.
 
 use crate::program::{Program, Special, Value};
+use crate::ptxas::Schedule;
 use crate::registers::Class;
 use engine::{Launch, Memory};
 use std::sync::Arc;
@@ -13,6 +14,8 @@ pub(crate) struct Job {
     pub(crate) parameters: Vec<u8>,
     /// The addresses of the variables of global and constant memory.
     pub(crate) variables: Vec<u64>,
+    /// What decides on the order of loads, if requests are traced.
+    pub(crate) schedule: Option<Arc<Schedule>>,
 }
 
 impl Job {
@@ -24,7 +27,8 @@ impl Job {
             let own = words.by_ref().take(bytes.div_ceil(8) as usize).flat_map(|word| word.to_le_bytes());
             parameters[*begin as usize..].iter_mut().take(*bytes as usize).zip(own).for_each(|(to, from)| *to = from);
         }
-        Self { launch, program, parameters, variables }
+        let schedule = launch.is_traced().then(|| Arc::new(Schedule::of(&program)));
+        Self { launch, program, parameters, variables, schedule }
     }
 
     /// What a slot holds that no instruction writes, in each lane of a warp.

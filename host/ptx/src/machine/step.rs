@@ -1,6 +1,7 @@
 //! Carries out a warp's instructions, each for the lanes under its mask.
 
 use super::block::Runner;
+use super::dependence::ATOMIC;
 use super::warp::State;
 use crate::program::{Action, Inst, NONE, Op, Where};
 use crate::registers::{Class, Lanes, Narrow, Wide};
@@ -23,7 +24,7 @@ impl Runner {
                 let active = mask & self.guard(inst);
                 clock += 1;
                 if TRACED {
-                    self.follow(number, at, active);
+                    self.follow(number, at, mask, active);
                 }
                 match inst.op {
                     Op::Alu { run, slots, .. } => {
@@ -121,7 +122,7 @@ impl Runner {
     }
 
     /// Follows what an instruction that some lanes are about to carry out depends on, and tells the worker.
-    fn follow(&mut self, number: usize, at: u32, active: u32) {
+    fn follow(&mut self, number: usize, at: u32, mask: u32, active: u32) {
         let Some(dependence) = &mut self.dependence else { return };
         let program = &self.job.program;
         let inst = &program.code[at as usize];
@@ -147,6 +148,19 @@ impl Runner {
             }
             _ => {
                 dependence.issue(program, number, at, active != live);
+                if matches!(inst.op, Op::Branch { .. }) && (active == 0 || active == mask) {
+                    // Without an active lane an access to shared memory takes its turn all the same.
+                    for at in dependence.skipped(at, active == mask) {
+                        dependence.skip(program, number, at);
+                        let inst = &program.code[at as usize];
+                        if let Op::Access(access) = inst.op
+                            && program.accesses[access as usize].space == Where::Shared
+                        {
+                            self.worker.flow = dependence.skip_access(number);
+                            self.worker.skip(number, inst.pc);
+                        }
+                    }
+                }
                 if dependence.is_long(number) {
                     self.worker.flow = dependence.so_far(number);
                     self.worker.issue(number, inst.pc);
@@ -159,17 +173,18 @@ impl Runner {
     fn deliver_later(&mut self, number: usize, at: u32, active: u32) {
         let Some(dependence) = &mut self.dependence else { return };
         let inst = &self.job.program.code[at as usize];
-        let is_atomic = match inst.op {
+        let latency = match inst.op {
             Op::Access(access) => {
                 let access = &self.job.program.accesses[access as usize];
                 if !access.makes_requests() {
                     return;
                 }
-                matches!(access.action, Action::Atomic(_))
+                // When a load arrives is not the program's to say.
+                if let Action::Atomic(_) = access.action { ATOMIC } else { 0 }
             }
-            _ => false,
+            _ => inst.cost.latency.into(),
         };
-        dependence.deliver(number, at, is_atomic, inst.cost.latency, active != self.warps[number].live);
+        dependence.deliver(number, at, latency, active != self.warps[number].live);
     }
 
     #[inline(always)]
