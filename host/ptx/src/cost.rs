@@ -12,9 +12,9 @@ pub(crate) enum Unit {
     /// A unit that takes a warp each cycle.
     #[default]
     Full,
-    /// That for doubles, which takes half a warp a cycle.
-    Double,
-    /// That for transcendental functions and conversions, which takes an eighth.
+    /// One that takes half a warp a cycle: that for doubles, and that for conversions of up to 32 bits.
+    Half,
+    /// One that takes an eighth: that for transcendental functions, and that for conversions of 64 bits.
     Special,
     /// The tensor core.
     Tensor,
@@ -22,13 +22,13 @@ pub(crate) enum Unit {
 
 impl Unit {
     /// Units that limit by themselves.
-    pub(crate) const LIMITING: [Self; 3] = [Self::Double, Self::Special, Self::Tensor];
+    pub(crate) const LIMITING: [Self; 3] = [Self::Half, Self::Special, Self::Tensor];
 
     /// Cycles of a sub-partition's unit that a warp's instruction takes.
     pub(crate) fn cycles(self) -> u32 {
         match self {
             Self::Full => 1,
-            Self::Double => 2,
+            Self::Half => 2,
             Self::Special | Self::Tensor => 8,
         }
     }
@@ -78,17 +78,20 @@ impl Cost {
                     exact(16)
                 }
             }
-            "div" | "rcp" | "sqrt" | "rsqrt" if bits == 64 => Self::new(20, 160, Unit::Double),
+            "div" | "rcp" | "sqrt" | "rsqrt" if bits == 64 => Self::new(20, 160, Unit::Half),
             "div" if form.has("full") || form.has("approx") => special(3),
             "div" | "rcp" | "sqrt" if !form.has("approx") => exact(9),
             "rcp" | "sqrt" | "rsqrt" | "sin" | "cos" | "lg2" | "ex2" | "tanh" => special(1),
             "popc" | "clz" | "bfind" | "brev" | "fns" => special(1),
             "cvt" => match form.types.as_slice() {
-                [to, from] if is_number(*to) != is_number(*from) || bits == 64 && is_number(*to) => special(1),
+                [to, from] if is_number(*to) || is_number(*from) => {
+                    let is_wide = to.bits() == 64 || from.bits() == 64;
+                    Self::new(1, 10, if is_wide { Unit::Special } else { Unit::Half })
+                }
                 [Type::Unsigned(64), Type::Unsigned(_)] | [Type::Unsigned(_), Type::Unsigned(64)] => Self::FREE,
                 _ => plain(1),
             },
-            _ if is_float && bits == 64 => Self::new(1, 8, Unit::Double),
+            _ if is_float && bits == 64 => Self::new(1, 8, Unit::Half),
             // The addition of an address takes these in.
             "mul" if form.has("wide") => Self::FREE,
             "shl" if matches!(instruction.operands.get(2), Some(Operand::Constant(_))) => Self::FREE,

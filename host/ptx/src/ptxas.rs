@@ -14,7 +14,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 const UNROLLED: u8 = 4;
 
 /// Issue slots of what a branch skips, at most, if it becomes a predicate.
-const PREDICATED: u32 = 12;
+const PREDICATED: u32 = 14;
 
 /// Instructions of a program, and of all loops together, beyond which nothing is looked for.
 const MOST: usize = 1 << 20;
