@@ -126,12 +126,9 @@ constants! {
         shuffle_cycles: f64, 0 to 1e3;
         barrier_cycles: f64, 0 to 1e3;
         barrier_arrival_cycles: f64, 0 to 100;
-        store_operand_read_cycles: f64, 0 to 1e3;
         mio_queue_entries: usize, 1 to 1024;
         lsu_queue_entries: usize, 1 to 1024;
         load_min_cycles: f64, 0.1 to 100;
-        grants_after_miss: usize, 0 to 64;
-        stalled_subpartitions: usize, 1 to 4;
         store_coalescer_lines: usize, 1 to 1024;
         store_merge_lines: usize, 0 to 32;
         pending_tag_wavefronts: u32, 1 to 1e6;

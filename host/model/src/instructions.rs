@@ -19,9 +19,6 @@ pub(super) struct Line {
     pub(super) in_flight: usize,
     /// Loads that a warp has destination registers for: to issue another it stalls on the oldest.
     pub(super) registers: usize,
-    /// Loads of one iteration of a loop that also stores, none elsewhere. The stores of an iteration have to have read their registers
-    /// before the next one overwrites them.
-    pub(super) loads_beside_stores: usize,
     /// Whether an address depends on another load.
     pub(super) dependent: bool,
     /// Instructions before each, and it: an average, if there are several.
@@ -29,8 +26,7 @@ pub(super) struct Line {
 }
 
 /// A line that nothing is known of.
-const UNKNOWN: Line =
-    Line { in_flight: 1, registers: MAX_IN_FLIGHT, loads_beside_stores: 0, dependent: false, instructions: 1.0 };
+const UNKNOWN: Line = Line { in_flight: 1, registers: MAX_IN_FLIGHT, dependent: false, instructions: 1.0 };
 
 /// Loads of one source line in an iteration of a loop that LLVM has unrolled, or ptxas if LLVM did not.
 const UNROLLED: usize = 4;
@@ -101,9 +97,6 @@ impl Instructions {
                 if unrolled > 1 && loads > 1 {
                     known.registers = REGISTERS;
                 }
-                if run.looped && run.stores {
-                    known.loads_beside_stores = known.loads_beside_stores.max(run.loads.values().sum());
-                }
                 known.dependent = dependent.contains(&line);
                 let sum = reached.entry((line, head)).or_default();
                 *sum = (sum.0 + count, sum.1 + instructions);
@@ -132,14 +125,6 @@ impl Instructions {
     #[cfg(test)]
     pub(super) fn in_flight(at: Pc, in_flight: usize, instructions: f64) -> Self {
         Self::in_rounds(at, in_flight, MAX_IN_FLIGHT, instructions)
-    }
-
-    #[cfg(test)]
-    pub(super) fn of_round(at: Pc, loads_beside_stores: usize, in_flight: usize, instructions: f64) -> Self {
-        Self {
-            lines: [(at.line(), Line { in_flight, loads_beside_stores, instructions, ..UNKNOWN })].into(),
-            computes: None,
-        }
     }
 
     /// The same, of a loop that has registers for so many.

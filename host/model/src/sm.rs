@@ -66,7 +66,7 @@ impl Sm {
             tpc: number / 2,
             cpc,
             gpc,
-            mio: Mio::new(number, constants),
+            mio: Mio::new(constants),
             lsu_event: f64::INFINITY,
             lsu_free,
             tags: TagStage::default(),
@@ -244,7 +244,7 @@ mod tests {
         let mut wavefronts = |lines: &[Line], at: f64| {
             let before = memory.traffic.l1_data_wavefronts;
             sm.mio.subpartitions[0].queue.clear();
-            sm.mio.add(0, MioRequest::new(0, 0, 0, false));
+            sm.mio.add(0, MioRequest::new(0, 0, 0));
             assert!(sm.serve(0, request, lines, &[], at, &constants, &mut memory).is_some());
             memory.traffic.l1_data_wavefronts - before
         };

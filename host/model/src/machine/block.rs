@@ -31,11 +31,6 @@ pub(super) struct Warp {
     /// The stall on loads of which it is not known yet when they arrive (long scoreboard): on how many of those in flight, the oldest first,
     /// and how long after that it issues.
     pub(super) scoreboard: Option<(usize, f64)>,
-    /// Stores whose registers are not read yet, and whether it stalls until they are.
-    pub(super) unread_stores: usize,
-    pub(super) awaits_stores: bool,
-    /// Loads that it issued in loops that also store.
-    pub(super) loads_beside_stores: usize,
     /// Its place among the stalled warps of its block: the one with the least issues first.
     pub(super) stalled_since: Option<u64>,
 }

@@ -1,8 +1,7 @@
 //! Warps issue: what they stall on, and which of them a sub-partition selects.
 //!
 //! A sub-partition selects an eligible warp of the oldest block (probe `queues`). A warp stalls on its loads when the build uses what they
-//! bring, has no register left for more, or comes to a barrier or the end; on an issue slot; on an entry of the MIO queue; and on stores
-//! whose registers are not read yet. Warps of an SM arrive at barriers one after another (probe `barriers`).
+//! bring, has no register left for more, or comes to a barrier or the end; on an issue slot; and on an entry of the MIO queue. Warps of an SM arrive at barriers one after another (probe `barriers`).
 
 use super::super::hash::mix;
 use super::super::instructions::MAX_IN_FLIGHT;
@@ -83,14 +82,6 @@ impl Machine {
             let after = self.constants.load_use_share * self.constants.dependent_issue_cycles * line.instructions;
             return self.stall_on_loads(depends_on, after, slot, warp, now);
         }
-        let beside_stores = is_load && line.loads_beside_stores > 0;
-        if beside_stores
-            && state.unread_stores > 0
-            && state.loads_beside_stores.is_multiple_of(line.loads_beside_stores)
-        {
-            state.awaits_stores = true;
-            return;
-        }
         // Warps take the sub-partitions in turn, from one block of the SM to the next.
         let subpartition_number = (slot / self.sms.len() + warp) % SUBPARTITIONS;
         let subpartition = &mut self.sms[block.sm].mio.subpartitions[subpartition_number];
@@ -125,8 +116,6 @@ impl Machine {
         let before = state.loads;
         state.loads += usize::from(is_load);
         state.round += usize::from(in_rounds);
-        state.loads_beside_stores += usize::from(beside_stores);
-        state.unread_stores += usize::from(request.what == What::Store);
         let (number, entry) = (number as u32, PendingEntry::default());
         let in_flight = |arrives| InFlight { site, number, before, wavefronts: 0.0, entry, arrives };
         if request.what == What::Constant {
@@ -136,32 +125,15 @@ impl Machine {
             if is_load {
                 state.in_flight.push(in_flight(f64::INFINITY));
             }
-            let is_store = request.what == What::Store;
-            sm.mio.add(subpartition_number, MioRequest::new(slot, warp, state.next - 1, is_store));
+            sm.mio.add(subpartition_number, MioRequest::new(slot, warp, state.next - 1));
             block.in_mio += 1;
             let sm = block.sm;
-            self.read_store_operands(sm, issued);
             self.schedule_lsu(sm, issued);
             if is_barrier {
                 return;
             }
         }
         self.events.schedule(issued + to_next, again);
-    }
-
-    /// The requests that were issued to the LSU of an SM have their registers read: warps that stall on that go on.
-    pub(super) fn read_store_operands(&mut self, sm: usize, now: f64) {
-        for (slot, warp, index) in self.sms[sm].mio.take_issued() {
-            let block = self.slots[slot].as_mut().expect("a request in the MIO is a block's");
-            let state = &mut block.warps[warp];
-            if block.trace.requests[state.requests[index] as usize].what == What::Store {
-                state.unread_stores -= 1;
-                if state.unread_stores == 0 && std::mem::take(&mut state.awaits_stores) {
-                    let at = now + self.constants.store_operand_read_cycles;
-                    self.events.schedule(at, Event::Warp { slot, warp });
-                }
-            }
-        }
     }
 
     /// A warp arrives at a barrier; the last of its block has all issue.

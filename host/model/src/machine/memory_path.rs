@@ -80,7 +80,6 @@ impl Machine {
             {
                 self.snapshots.push(self.snapshot(self.requests, now));
             }
-            self.read_store_operands(number, now);
             self.retire(now, slot);
             self.schedule_select(number * super::SUBPARTITIONS + subpartition, now);
         }

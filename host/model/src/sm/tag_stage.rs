@@ -130,7 +130,6 @@ impl Sm {
             self.tags.last_lookup = at;
             if stalls || missed > 0 && contended && progress.looked_up < lines.len() {
                 self.lsu_free = at;
-                self.mio.miss(subpartition);
                 self.mio.subpartitions[subpartition].queue[0].progress = progress;
                 return None;
             }
