@@ -119,7 +119,7 @@ impl Machine {
         let (number, entry) = (number as u32, PendingEntry::default());
         let in_flight = |arrives| InFlight { site, number, before, wavefronts: 0.0, entry, arrives };
         if request.what == What::Constant {
-            let arrives = sm.read_constant(request, issued, &self.constants);
+            let arrives = sm.read_constant(request, issued);
             state.in_flight.push(in_flight(arrives));
         } else {
             if is_load {

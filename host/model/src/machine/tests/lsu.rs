@@ -33,7 +33,7 @@ fn a_hit_waits_while_misses_are_looked_up() {
     {
         let predicted = cycles(others, same) - after_eight;
         let error = (predicted - measured).abs();
-        assert!(error < 40.0, "{others} others, the same {same}: {predicted:.0} for {measured}");
+        assert!(error < 60.0, "{others} others, the same {same}: {predicted:.0} for {measured}");
     }
 }
 
