@@ -120,23 +120,17 @@ constants! {
         block_start_cycles: f64, 0 to 1e5;
         launch_skew_cycles: f64, 0 to 1e5;
         issue_cycles: f64, 0.01 to 16;
-        dependent_issue_cycles: f64, 0.1 to 100;
-        load_use_share: f64, 0 to 1;
         constant_replay_cycles: f64, 0 to 100;
-        shuffle_cycles: f64, 0 to 1e3;
         barrier_cycles: f64, 0 to 1e3;
         barrier_arrival_cycles: f64, 0 to 100;
-        store_operand_read_cycles: f64, 0 to 1e3;
         mio_queue_entries: usize, 1 to 1024;
         lsu_queue_entries: usize, 1 to 1024;
         load_min_cycles: f64, 0.1 to 100;
-        grants_after_miss: usize, 0 to 64;
-        stalled_subpartitions: usize, 1 to 4;
-        store_coalescer_lines: usize, 1 to 1024;
         store_merge_lines: usize, 0 to 32;
         pending_tag_wavefronts: u32, 1 to 1e6;
         data_stage_queue: usize, 0 to 1024;
-        fill_wavefronts_per_hit: f64, 0.01 to 100;
+        l1_sets: usize, 1 to 128;
+        l1_ways: usize, 1 to 4;
         l1_retained_lines: usize, 0 to 3;
         l1_free_lines: usize, 1 to 1024;
         l1_eviction_cycles: f64, 0.1 to 100;
@@ -145,14 +139,11 @@ constants! {
         sm_port_queue_cycles: f64, 0 to 1e6;
         cpc_outstanding_reads: usize, 1 to 1e6;
         slice_credits_per_cpc: usize, 1 to 1e6;
-        slice_queue_cycles: f64, 0 to 1e6;
-        gpc_merged_reads: usize, 1 to 64;
-        gpc_merge_cycles: f64, 0 to 1e5;
-        gpc_merge_entries: usize, 1 to 1e6;
         path_l2_cycles: f64, 0 to 1e3;
         path_dram_cycles: f64, 0 to 1e3;
         path_tpc_cycles: f64, 0 to 1e3;
         far_read_queues: usize, 1 to 64;
+        l2_ways: usize, 1 to 16;
         l2_capacity_share: f64, 0.01 to 1;
         l2_turn_share: f64, 0.01 to 1;
         l2_bandwidth_share: f64, 0.01 to 1;
@@ -165,7 +156,6 @@ constants! {
         dirty_lines_on_full_store: usize, 0 to 16;
         dirty_lines_on_partial_store: usize, 0 to 16;
         write_back_age: usize, 0 to 15;
-        write_back_queue_cycles: f64, 0 to 1e6;
         dram_bandwidth_share: f64, 0.01 to 1;
         dram_min_sectors: f64, 0 to 4;
         dram_read_activate_ns: f64, 0 to 1e3;
@@ -175,7 +165,6 @@ constants! {
         dram_row_region_lines: u64, 1 to 1e6;
         dram_open_lines: u64, 1 to 1e9;
         dram_banks: usize, 1 to 1024;
-        dram_bank_epoch_cycles: f64, 1 to 1e9;
         dram_queue_cycles: f64, 0 to 1e5;
         dram_load_window_cycles: f64, 1 to 1e9;
         dram_max_load: f64, 0 to 0.99;
@@ -242,8 +231,8 @@ mod tests {
         assert!(error.contains("hopper.constants.json: unknown field `sms_per_cpc`"), "{error}");
         let error = changed("\"value\": 6000,", "\"value\": -1,");
         assert_eq!(error, "hopper.constants.json: launch_overhead_cycles is -1: give 0 to 1000000");
-        let error = changed("\"value\": 512,", "\"value\": 0.5,");
-        assert_eq!(error, "hopper.constants.json: gpc_merge_entries is 0.5: give a whole number of 1 to 1000000");
+        let error = changed("\"value\": 5000,", "\"value\": 0.5,");
+        assert_eq!(error, "hopper.constants.json: cpc_outstanding_reads is 0.5: give a whole number of 1 to 1000000");
         assert!(changed("\"unit\": \"SMs\"", "\"unit\": \"\"").contains("sms_per_gpc has no unit"));
         let table: serde_json::Map<String, serde_json::Value> = serde_json::from_str(TEXT).expect("an object");
         for name in NAMES {

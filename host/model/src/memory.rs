@@ -55,7 +55,7 @@ impl Memory {
     pub(super) fn new(chip: &Chip, constants: &Constants) -> Self {
         let (partitions, slices) = (chip.l2_partitions as usize, chip.dram_channels);
         let bytes = (constants.l2_capacity_share * (chip.l2_bytes / chip.l2_partitions) as f64) as u64;
-        let l2 = |_| L2Cache::new(bytes, chip.l2_partitions, constants.l2_turn_share);
+        let l2 = |_| L2Cache::new(bytes, constants.l2_ways, chip.l2_partitions, constants.l2_turn_share);
         Self {
             constants: *constants,
             map: AddressMap::new(chip, constants),
@@ -101,16 +101,6 @@ impl Memory {
     /// Sectors of the L2 that are dirty, about.
     pub(super) fn dirty_sectors(&self) -> f64 {
         4.0 * self.dirty_lines as f64
-    }
-
-    /// Starts to note when the slices are free that serve what is asked for from now on.
-    pub(super) fn watch_slices(&mut self) {
-        self.slices.last_free = 0.0;
-    }
-
-    /// When the last of them is.
-    pub(super) fn slices_free(&self) -> f64 {
-        self.slices.last_free
     }
 
     /// Reads sectors of a line for an SM, once the slice has a credit for its CPC. Says when the read is sent, and when it arrives. The
@@ -184,26 +174,15 @@ impl Memory {
         self.slices.serve(partition, self.map.slice(number), cycles, self.now)
     }
 
-    /// Reads sectors of a line for a GPC, and says when they arrive. Those of a read that it can merge with arrive with that.
+    /// Reads sectors of a line for a GPC, and says when they arrive.
     pub(super) fn read(&mut self, gpc: usize, number: u64, wanted: u8, sent: f64) -> f64 {
-        let mut merged = self.crossbar.merge(gpc, number, sent);
-        let lacks = wanted & !merged.sectors;
+        let near = self.map.near(gpc);
         self.now = sent;
-        self.served = sent;
-        if lacks != 0 {
-            let near = self.map.near(gpc);
-            let served = self.serve_slice(near, number, lacks, 0.0);
-            self.served = served;
-            self.traffic.l2_read_sectors += f64::from(lacks.count_ones());
-            let ready = self.fetch(near, number, lacks, served);
-            let path = self.crossbar.gpc_path(self.map.slice(number), gpc, ready <= served);
-            merged.open_until = merged.open_until.max(ready + self.constants.gpc_merge_cycles);
-            merged.arrives = merged.arrives.max(ready + self.constants.l2_latency + path);
-        }
-        merged.sectors |= lacks;
-        merged.readers += 1;
-        self.crossbar.keep(gpc, merged);
-        merged.arrives
+        self.served = self.serve_slice(near, number, wanted, 0.0);
+        self.traffic.l2_read_sectors += f64::from(wanted.count_ones());
+        let ready = self.fetch(near, number, wanted, self.served);
+        let path = self.crossbar.gpc_path(self.map.slice(number), gpc, ready <= self.served);
+        ready + self.constants.l2_latency + path
     }
 
     /// An atomic on sectors of a line, in the L2, once the one before on the line is done.
@@ -291,7 +270,7 @@ impl Memory {
         drop(line);
         if lacks != 0 {
             self.traffic.dram_read_sectors += f64::from(lacks.count_ones());
-            let bank = self.map.bank(number, self.now);
+            let bank = self.map.bank(number);
             let begins = self.dram.read(bank, number, lacks.count_ones(), at, self.now);
             let latency = self.constants.dram_latency * self.distance(partition, home);
             ready = begins + latency + self.dram.slow_line_cycles(number);

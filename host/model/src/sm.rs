@@ -7,8 +7,6 @@ mod stalled_reads;
 mod tag_stage;
 
 pub(super) use data_stage::{DataRequest, DataStage, PendingEntry};
-#[cfg(test)]
-pub(super) use l1::set as l1_set;
 pub(super) use mio::{Mio, MioRequest, SUBPARTITIONS};
 
 use super::constants::Constants;
@@ -16,7 +14,6 @@ use super::memory::{Memory, sectors};
 use engine::trace::{Line, Lines, Traced, What};
 use l1::L1;
 use stalled_reads::{Load, StalledReads};
-use std::collections::VecDeque;
 use tag_stage::TagStage;
 
 /// What has become of a request.
@@ -31,6 +28,7 @@ pub(super) enum Served {
 
 /// An SM.
 pub(super) struct Sm {
+    constants: Constants,
     number: usize,
     tpc: usize,
     pub(super) cpc: usize,
@@ -43,8 +41,6 @@ pub(super) struct Sm {
     l1: L1,
     pub(super) data_stage: DataStage,
     stalled_reads: StalledReads,
-    /// The lines stored to last, and their sectors on the way to the L2.
-    store_coalescer: VecDeque<(u64, u8)>,
     /// When the port to the crossbar is free.
     pub(super) port_free: f64,
     /// When the next block can be launched.
@@ -62,18 +58,18 @@ impl Sm {
     pub(super) fn new(number: usize, [cpc, gpc]: [usize; 2], l1_bytes: u64, constants: &Constants) -> Self {
         let [lsu_free, port_free, next_launch, barrier_free, issue_cycles, global_cycles, shared_cycles] = [0.0; 7];
         Self {
+            constants: *constants,
             number,
             tpc: number / 2,
             cpc,
             gpc,
-            mio: Mio::new(number, constants),
+            mio: Mio::new(constants),
             lsu_event: f64::INFINITY,
             lsu_free,
             tags: TagStage::default(),
             l1: L1::new(l1_bytes, constants),
             data_stage: DataStage::new(constants),
             stalled_reads: StalledReads::default(),
-            store_coalescer: VecDeque::with_capacity(constants.store_coalescer_lines),
             port_free,
             next_launch,
             barrier_free,
@@ -84,17 +80,16 @@ impl Sm {
     }
 
     /// Reads constants, and says when the warp has them. The first address comes with the instruction; each of several is replayed.
-    pub(super) fn read_constant(&mut self, request: Traced, issued: f64, constants: &Constants) -> f64 {
+    pub(super) fn read_constant(&mut self, request: Traced, issued: f64) -> f64 {
         if request.wavefronts == 1 {
             return issued;
         }
-        let replays = f64::from(request.wavefronts);
-        let done = issued + replays * constants.constant_replay_cycles;
+        let done = issued + f64::from(request.wavefronts) * self.constants.constant_replay_cycles;
         let subpartitions = &mut self.mio.subpartitions;
         let issue_free = subpartitions.iter().fold(0.0, |latest: f64, other| latest.max(other.issue_free));
         self.issue_cycles += (done - issue_free).max(0.0);
         subpartitions.iter_mut().for_each(|other| other.issue_free = other.issue_free.max(done));
-        done + constants.shared_latency
+        done + self.constants.shared_latency
     }
 
     /// Has the data stage serve its next request, if it can, and says when that is done.
@@ -119,7 +114,6 @@ impl Sm {
         lines: &[Line],
         before: &[Line],
         now: f64,
-        constants: &Constants,
         memory: &mut Memory,
     ) -> Option<Served> {
         if lines.len() > 1 {
@@ -136,16 +130,16 @@ impl Sm {
                 self.lsu_free = now + wavefronts;
                 let is_load = request.what == What::SharedLoad;
                 // The two cycles of a wavefront are in the latency.
-                Some(Served::Hit { wavefronts, latency: constants.shared_latency - 2.0, is_load })
+                Some(Served::Hit { wavefronts, latency: self.constants.shared_latency - 2.0, is_load })
             }
-            What::Load { past_l1 } => self.look_up_load(subpartition, request, lines, past_l1, now, constants, memory),
+            What::Load { past_l1 } => self.look_up_load(subpartition, request, lines, past_l1, now, memory),
             What::Store | What::Atomic => {
                 if request.what == What::Atomic {
                     for line in lines {
-                        memory.atomic(line.number, sectors(line), self.send(now, sectors(line), constants));
+                        memory.atomic(line.number, sectors(line), self.send(now, sectors(line)));
                     }
                 } else {
-                    self.store(lines, before, now, constants, memory);
+                    self.store(lines, before, now, memory);
                 }
                 let cycles = f64::from(request.wavefronts).max(lines.len() as f64);
                 self.global_cycles += cycles;
@@ -157,21 +151,11 @@ impl Sm {
         }
     }
 
-    /// Stores to `lines`. Sectors that the warp has just stored to `before`, or that the coalescer has on the way, go to the L2 with those.
-    fn store(&mut self, lines: &[Line], before: &[Line], start: f64, constants: &Constants, memory: &mut Memory) {
+    /// Stores to `lines`. Sectors that the warp has just stored to `before` go to the L2 with those.
+    fn store(&mut self, lines: &[Line], before: &[Line], start: f64, memory: &mut Memory) {
         for line in lines {
             let merged = before.iter().find(|other| other.number == line.number).map_or(0, sectors);
-            let coalescer = &mut self.store_coalescer;
-            let stored = match coalescer.iter_mut().find(|(number, _)| *number == line.number) {
-                Some((_, stored)) => stored,
-                None => {
-                    coalescer.truncate(constants.store_coalescer_lines - 1);
-                    coalescer.push_front((line.number, 0));
-                    &mut coalescer[0].1
-                }
-            };
-            let alone = sectors(line) & !merged & !*stored;
-            *stored |= sectors(line);
+            let alone = sectors(line) & !merged;
             let is_cached = self.l1.peek(line.number).is_some();
             if !is_cached && !self.l1.can_allocate(line.number) {
                 self.l1.evict_to_reserve(1);
@@ -179,17 +163,17 @@ impl Sm {
             if is_cached || self.l1.can_allocate(line.number) {
                 self.l1.access(line.number);
             }
-            let sent = self.send(start, alone, constants);
+            let sent = self.send(start, alone);
             let sent = memory.write_for([self.number, self.cpc, self.gpc], line, alone, sent);
-            self.hold_port(sent, alone, constants);
+            self.hold_port(sent, alone);
         }
     }
 
     /// Reads sectors of a line, and says when they arrive: infinitely late if that is not known yet.
-    fn read(&mut self, number: u64, wanted: u8, at: f64, constants: &Constants, memory: &mut Memory) -> f64 {
-        let sent = self.send(at, wanted, constants);
+    fn read(&mut self, number: u64, wanted: u8, at: f64, memory: &mut Memory) -> f64 {
+        let sent = self.send(at, wanted);
         let (sent, arrives) = memory.read_for([self.number, self.cpc, self.gpc], number, wanted, sent);
-        self.hold_port(sent, wanted, constants);
+        self.hold_port(sent, wanted);
         if let Some(arrives) = arrives {
             return arrives + memory.tpc_path(number, self.tpc);
         }
@@ -209,15 +193,15 @@ impl Sm {
     }
 
     /// Sends sectors of one line, or a request for them, through the port, and says when.
-    fn send(&mut self, from: f64, sectors: u8, constants: &Constants) -> f64 {
+    fn send(&mut self, from: f64, sectors: u8) -> f64 {
         let sent = from.max(self.port_free);
-        self.port_free = sent + f64::from(sectors.count_ones()) / constants.sm_port_sectors;
+        self.port_free = sent + f64::from(sectors.count_ones()) / self.constants.sm_port_sectors;
         sent
     }
 
     /// Holds the port until a request that stalled in the crossbar is sent.
-    fn hold_port(&mut self, sent: f64, sectors: u8, constants: &Constants) {
-        self.port_free = self.port_free.max(sent + f64::from(sectors.count_ones()) / constants.sm_port_sectors);
+    fn hold_port(&mut self, sent: f64, sectors: u8) {
+        self.port_free = self.port_free.max(sent + f64::from(sectors.count_ones()) / self.constants.sm_port_sectors);
     }
 }
 
@@ -247,8 +231,8 @@ mod tests {
         let mut wavefronts = |lines: &[Line], at: f64| {
             let before = memory.traffic.l1_data_wavefronts;
             sm.mio.subpartitions[0].queue.clear();
-            sm.mio.add(0, MioRequest::new(0, 0, 0, false));
-            assert!(sm.serve(0, request, lines, &[], at, &constants, &mut memory).is_some());
+            sm.mio.add(0, MioRequest::new(0, 0, 0));
+            assert!(sm.serve(0, request, lines, &[], at, &mut memory).is_some());
             memory.traffic.l1_data_wavefronts - before
         };
         assert_eq!(wavefronts(&lines[..1], 0.0), 1.0, "a miss");

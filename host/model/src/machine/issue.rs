@@ -94,14 +94,13 @@ impl Machine {
         let (number, entry) = (number as u32, PendingEntry::default());
         let in_flight = |arrives| InFlight { number, before, wavefronts: 0.0, entry, arrives };
         if request.what == What::Constant {
-            let arrives = sm.read_constant(request, issued, &self.constants);
+            let arrives = sm.read_constant(request, issued);
             state.in_flight.push(in_flight(arrives));
         } else {
             if is_load {
                 state.in_flight.push(in_flight(f64::INFINITY));
             }
-            let is_store = request.what == What::Store;
-            sm.mio.add(subpartition_number, MioRequest::new(slot, warp, state.next - 1, is_store));
+            sm.mio.add(subpartition_number, MioRequest::new(slot, warp, state.next - 1));
             block.in_mio += 1;
             let sm = block.sm;
             self.schedule_lsu(sm, issued);

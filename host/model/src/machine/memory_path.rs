@@ -1,7 +1,6 @@
 //! The way of a request from the MIO on: LSU, data stage, stalled reads, fills.
 //!
-//! A saturated unit stalls those before it: an L2 slice or a port with too much work queued stalls the LSU (probe `backlog`), and a full
-//! data stage does.
+//! A saturated unit stalls those before it: a port with too much work queued stalls the LSU, and so does a full data stage.
 
 use super::super::sm::{DataRequest, Served};
 use super::block::InFlight;
@@ -44,9 +43,7 @@ impl Machine {
         let before = before.filter(|before| trace.requests[*before].what == What::Store);
         let before = before.map(|before| trace.lines_of(before));
         let before = before.filter(|lines| lines.len() <= self.constants.store_merge_lines).unwrap_or_default();
-        self.memory.watch_slices();
-        let served = sm.serve(subpartition, request, &lines, &before, now, &self.constants, &mut self.memory);
-        sm.lsu_free = sm.lsu_free.max(self.memory.slices_free() - self.constants.slice_queue_cycles);
+        let served = sm.serve(subpartition, request, &lines, &before, now, &mut self.memory);
         sm.lsu_free = sm.lsu_free.max(sm.port_free - self.constants.sm_port_queue_cycles);
         if let Some(served) = served {
             sm.mio.remove(subpartition);

@@ -7,7 +7,6 @@ mod lsu;
 mod memory;
 mod scheduler;
 
-use super::super::sm::l1_set;
 use super::block::requests_by_warp;
 use super::events::key;
 use super::issue::ALL;
@@ -16,7 +15,6 @@ use engine::Pc;
 use engine::trace::{Line, Lines, TAG_BANKS, Traced, WHOLE_BLOCK, What, tag_bank};
 use gpu::suite::noise;
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
 
 /// Has a warp load 4 bytes from each of so many lines, with a wavefront for each.
 fn load(trace: &mut Trace, at: Pc, warp: u16, lines: u16, number: impl Fn(u64) -> u64) {

@@ -21,17 +21,11 @@ pub(super) struct AddressMap {
     partitions: u64,
     channels: u64,
     banks: u64,
-    epoch_cycles: f64,
 }
 
 impl AddressMap {
     pub(super) fn new(chip: &Chip, constants: &Constants) -> Self {
-        Self {
-            partitions: chip.l2_partitions,
-            channels: chip.dram_channels as u64,
-            banks: constants.dram_banks as u64,
-            epoch_cycles: constants.dram_bank_epoch_cycles,
-        }
+        Self { partitions: chip.l2_partitions, channels: chip.dram_channels as u64, banks: constants.dram_banks as u64 }
     }
 
     /// The L2 partition that a line of DRAM belongs to.
@@ -50,12 +44,9 @@ impl AddressMap {
         in_turn(number / PIECE_LINES, self.channels) as usize
     }
 
-    /// The DRAM bank of a line, of those of all channels. Lines map to other banks from one epoch to the next, so that it is not always the
-    /// same requests that queue for long.
-    pub(super) fn bank(&self, number: u64, now: f64) -> usize {
-        let (next, of) = (number / PIECE_LINES / self.channels, self.banks);
-        let epoch = (now / self.epoch_cycles) as u64;
-        self.slice(number) * of as usize + (next.wrapping_add(mix((next / of) ^ (epoch << 40))) % of) as usize
+    /// The DRAM bank of a line, of those of all channels.
+    pub(super) fn bank(&self, number: u64) -> usize {
+        self.slice(number) * self.banks as usize + in_turn(number / PIECE_LINES / self.channels, self.banks) as usize
     }
 
     /// The lines of a line's DRAM row: one each of consecutive pieces of its channel; a hash says which.

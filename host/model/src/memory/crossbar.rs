@@ -1,11 +1,10 @@
-//! The crossbar between SMs and L2: outstanding reads, credits at the slices, merged reads, path lengths.
+//! The crossbar between SMs and L2: outstanding reads, credits at the slices, path lengths.
 //!
 //! Each CPC has the same share of a saturated L2, however many SMs it has (probe `shares`): the model bounds its outstanding reads, and the
-//! requests that each slice queues for it. Reads of one GPC for the same sectors are served by the L2 as one, up to four of them, as long
-//! as the L2 has not sent the first (probe `neighbours`). Paths differ in length from GPC to GPC and from TPC to TPC (probe `ways`).
+//! requests that each slice queues for it. Paths differ in length from GPC to GPC and from TPC to TPC (probe `ways`).
 
 use super::super::constants::Constants;
-use super::super::hash::{place, uniform};
+use super::super::hash::uniform;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
@@ -26,17 +25,6 @@ struct Cpc {
     stalled: VecDeque<Read>,
 }
 
-/// A read that others of the GPC can merge with: its sectors, how many SMs read them, when the last of these arrives, and until when others
-/// can join.
-#[derive(Clone, Copy, Default)]
-pub(super) struct MergedRead {
-    pub(super) number: u64,
-    pub(super) sectors: u8,
-    pub(super) readers: usize,
-    pub(super) arrives: f64,
-    pub(super) open_until: f64,
-}
-
 pub(super) struct Crossbar {
     constants: Constants,
     cpcs: Vec<Cpc>,
@@ -44,8 +32,6 @@ pub(super) struct Crossbar {
     credits: Vec<Credits>,
     partitions: usize,
     slices: usize,
-    /// Outstanding reads of each GPC: a direct-mapped table, in which one line displaces another.
-    merges: Vec<Vec<MergedRead>>,
 }
 
 impl Crossbar {
@@ -57,7 +43,6 @@ impl Crossbar {
             credits: vec![Credits::new(constants.slice_credits_per_cpc); cpcs * partitions * slices],
             partitions,
             slices,
-            merges: vec![vec![MergedRead::default(); constants.gpc_merge_entries]; constants.gpcs],
         }
     }
 
@@ -100,20 +85,6 @@ impl Crossbar {
     /// The credits of a CPC at a slice.
     pub(super) fn credits(&mut self, cpc: usize, partition: usize, slice: usize) -> &mut Credits {
         &mut self.credits[(cpc * self.partitions + partition) * self.slices + slice]
-    }
-
-    /// The read that one of this line, sent then, can merge with: an empty one if there is none.
-    pub(super) fn merge(&self, gpc: usize, number: u64, sent: f64) -> MergedRead {
-        let known = self.merges[gpc][place(number, self.constants.gpc_merge_entries)];
-        if known.number != number || known.open_until <= sent || known.readers == self.constants.gpc_merged_reads {
-            return MergedRead { number, ..MergedRead::default() };
-        }
-        known
-    }
-
-    /// Keeps what others can merge with.
-    pub(super) fn keep(&mut self, gpc: usize, read: MergedRead) {
-        self.merges[gpc][place(read.number, self.constants.gpc_merge_entries)] = read;
     }
 
     /// Cycles by which the path from a slice to a GPC deviates from the mean.

@@ -7,7 +7,7 @@ use super::address::PARTITION_LINES;
 use engine::coalesce::LINE;
 use std::ops::{Deref, DerefMut};
 
-/// Ways of a set.
+/// Ways of a set at most.
 const WAYS: usize = 16;
 
 /// A line that is cached. Sets of sectors are bits, the lowest sector's first.
@@ -114,6 +114,8 @@ pub(super) enum Bounded {
 #[derive(Debug)]
 pub(super) struct L2Cache {
     partitions: u64,
+    /// Ways of a set.
+    ways: usize,
     /// Consecutive lines of which no two go to the same set.
     turn: u64,
     sets: Vec<Set>,
@@ -121,13 +123,13 @@ pub(super) struct L2Cache {
 }
 
 impl L2Cache {
-    /// An empty one of so many bytes, of one of so many partitions. Consecutive lines fill this share of its sets before any has two of them.
-    pub(super) fn new(bytes: u64, partitions: u64, turn_share: f64) -> Self {
-        let count = (bytes / LINE / WAYS as u64).max(1) as usize;
-        let ways = std::array::from_fn(|way| way as u8);
-        let set = Set { tags: [0; WAYS], ways, dirty: 0, partial: 0 };
+    /// An empty one of so many bytes and ways, of one of so many partitions. Consecutive lines fill this share of its sets before any has two
+    /// of them.
+    pub(super) fn new(bytes: u64, ways: usize, partitions: u64, turn_share: f64) -> Self {
+        let count = (bytes / LINE / ways as u64).max(1) as usize;
+        let set = Set { tags: [0; WAYS], ways: std::array::from_fn(|way| way as u8), dirty: 0, partial: 0 };
         let turn = (count as f64 * turn_share).ceil() as u64;
-        Self { partitions, turn, sets: vec![set; count], lines: vec![Line::default(); count * WAYS] }
+        Self { partitions, ways, turn, sets: vec![set; count], lines: vec![Line::default(); count * WAYS] }
     }
 
     /// The set of a line. The partition's blocks of lines go to consecutive sets, in a turn to nearly all there are; a hash says where a
@@ -188,7 +190,7 @@ impl L2Cache {
         let set = &mut self.sets[index];
         let hit = set.age(number);
         // What holds nothing is last.
-        let age = hit.unwrap_or(WAYS - 1);
+        let age = hit.unwrap_or(self.ways - 1);
         let (old, way) = (set.tags[age], set.ways[age]);
         set.tags.copy_within(..age, 1);
         set.ways.copy_within(..age, 1);
@@ -204,7 +206,7 @@ mod tests {
     use super::*;
 
     fn cache(bytes: u64) -> L2Cache {
-        L2Cache::new(bytes, 1, 0.97)
+        L2Cache::new(bytes, WAYS, 1, 0.97)
     }
 
     #[test]

@@ -10,8 +10,6 @@ pub(super) struct Slices {
     queues: usize,
     /// When all slices would be free if their work were shared equally.
     pub(super) free: f64,
-    /// When the last of the slices is free that served anything since this was 0.
-    pub(super) last_free: f64,
     pub(super) busy_cycles: f64,
 }
 
@@ -23,7 +21,6 @@ impl Slices {
             far_reads: vec![vec![0.0; slices * queues]; partitions],
             queues,
             free: 0.0,
-            last_free: 0.0,
             busy_cycles: 0.0,
         }
     }
@@ -35,7 +32,6 @@ impl Slices {
         let all = self.slices.len() * self.slices[partition].len();
         let free = &mut self.slices[partition][slice];
         *free = now.max(*free) + cycles * all as f64;
-        self.last_free = self.last_free.max(*free);
         *free
     }
 

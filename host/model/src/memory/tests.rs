@@ -12,64 +12,6 @@ fn h200() -> (Constants, Memory) {
     (constants, Memory::new(&chip, &constants))
 }
 
-#[test]
-fn up_to_four_outstanding_reads_of_a_gpc_are_one_to_the_l2() {
-    let (constants, mut memory) = h200();
-    assert_eq!((constants.gpcs, constants.gpc_merged_reads), (8, 4));
-    let first = memory.read(0, 7, 0b0011, 0.0);
-    assert_eq!(memory.read(0, 7, 0b0001, 1.0), first, "it merges with the first");
-    let third = memory.read(0, 7, 0b0110, 2.0);
-    assert!(third >= first);
-    assert_eq!(memory.traffic.l2_read_sectors, 3.0, "one sector was not outstanding");
-    assert_eq!(memory.read(0, 7, 0b0111, 3.0), third);
-    assert_eq!(memory.traffic.l2_read_sectors, 3.0);
-    memory.read(0, 7, 0b0111, 4.0);
-    assert_eq!(memory.traffic.l2_read_sectors, 6.0, "the fifth goes by itself");
-    memory.read(1, 7, 0b0111, 5.0);
-    assert_eq!(memory.traffic.l2_read_sectors, 9.0, "another GPC");
-    let arrived = memory.read(1, 7, 0b0111, 1e6);
-    assert_eq!(
-        (memory.traffic.l2_read_sectors, arrived > 1e6),
-        (12.0, true),
-        "the one before is no longer outstanding"
-    );
-    assert_eq!(memory.traffic.dram_read_sectors, 4.0, "DRAM is read two sectors at a time, once");
-}
-
-/// What the probe `neighbours` counted on an H200: for how many of two reads of the same sectors, one of which comes so many cycles
-/// later, the L2 serves one.
-#[test]
-fn reads_of_a_gpc_merge_until_the_l2_has_sent_the_data() {
-    const READS: u64 = 4096;
-    let joined = |later: f64, known: bool| {
-        let (_, mut memory) = h200();
-        let joins = (0..READS).filter(|number| {
-            let (number, at) = (33 * number, 1e5 * (1 + number) as f64);
-            if known {
-                memory.read(0, number, 1, at - 5e4);
-            }
-            memory.read(0, number, 1, at);
-            let before = memory.traffic.l2_read_sectors;
-            memory.read(0, number, 1, at + later);
-            memory.traffic.l2_read_sectors == before
-        });
-        joins.count() as f64 / READS as f64
-    };
-    for (later, known, measured) in [
-        (20.0, true, 1.0),
-        (100.0, true, 0.0),
-        (200.0, false, 1.0),
-        (400.0, false, 0.55),
-        (500.0, false, 0.45),
-        (600.0, false, 0.16),
-        (1000.0, false, 0.02),
-    ] {
-        let predicted = joined(later, known);
-        let error = (predicted - measured).abs();
-        assert!(error < 0.35, "{later} cycles later, known {known}: {predicted:.2} for {measured}");
-    }
-}
-
 /// What the probe `ways` measured on an H200: the variance of the cycles that reads of a line take, by GPCs at one L2 partition. That is
 /// the covariance within GPCs less that of others.
 #[test]

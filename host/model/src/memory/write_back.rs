@@ -51,9 +51,7 @@ impl Memory {
         let completion = if partial != 0 { self.dram.read_cycles(line.number, partial) } else { 0.0 };
         let activate = if line.row_activated { 0.0 } else { self.activate_row(&line) };
         let cycles = completion + self.dram.transfer_cycles(dirty) + activate;
-        let bank = self.map.bank(line.number, self.now);
-        let begins = self.dram.occupy(bank, cycles, self.now, self.now);
-        self.served = self.served.max(begins - self.constants.write_back_queue_cycles);
+        self.dram.occupy(self.map.bank(line.number), cycles, self.now, self.now);
     }
 
     /// Activates the row of a line for writing, and says how many cycles that takes: once for all lines of the row that are dirty now, and

@@ -1,8 +1,7 @@
 //! The L1's data stage: hits, fills and shared memory, two requests at a time.
 //!
-//! A request occupies one of two slots for two cycles a wavefront (probes `conflicts` and `streams`). Hits of one warp are served one after
-//! another. Fills and hits alternate in the data stage; of fills the load that was looked up first is served first (probe `leaders`). Stores
-//! occupy both slots.
+//! A request occupies one of two slots for two cycles a wavefront (probes `conflicts` and `streams`). Fills go before hits (probe
+//! `returns`); of fills the load that was looked up first is served first (probe `leaders`). Stores occupy both slots.
 
 use super::super::constants::Constants;
 use std::collections::{BTreeMap, VecDeque};
@@ -30,19 +29,10 @@ pub(crate) struct PendingEntry {
     pub(super) pinned: u32,
 }
 
-/// One of the slots: when it is free, and the warp whose hit occupies it until then.
-#[derive(Clone, Copy, Default)]
-struct Slot {
-    free: f64,
-    warp: Option<(usize, usize)>,
-}
-
 pub(crate) struct DataStage {
     queue_entries: usize,
-    fills_per_hit: f64,
-    slots: [Slot; SLOTS],
-    /// Wavefronts of fills served since the last hit.
-    fill_wavefronts: f64,
+    /// When each slot is free.
+    slots: [f64; SLOTS],
     /// Requests that the LSU has served: hits and shared memory.
     hits: VecDeque<DataRequest>,
     /// Loads whose lines are filled, in the order in which they were looked up.
@@ -55,9 +45,7 @@ impl DataStage {
     pub(super) fn new(constants: &Constants) -> Self {
         Self {
             queue_entries: constants.data_stage_queue,
-            fills_per_hit: constants.fill_wavefronts_per_hit,
-            slots: [Slot::default(); SLOTS],
-            fill_wavefronts: 0.0,
+            slots: [0.0; SLOTS],
             hits: VecDeque::new(),
             fills: BTreeMap::new(),
             next_event: f64::INFINITY,
@@ -81,37 +69,25 @@ impl DataStage {
 
     /// Occupies both slots for so many cycles.
     pub(super) fn occupy(&mut self, now: f64, cycles: f64) {
-        self.slots.iter_mut().for_each(|slot| slot.free = slot.free.max(now) + cycles);
+        self.slots.iter_mut().for_each(|free| *free = free.max(now) + cycles);
     }
 
     /// When a slot is free for the next request, after `now`.
     pub(crate) fn next_free(&self, now: f64) -> f64 {
         let waits = !self.hits.is_empty() || !self.fills.is_empty();
-        let free = self.slots.iter().map(|slot| slot.free).filter(|free| waits && *free > now);
+        let free = self.slots.iter().copied().filter(|free| waits && *free > now);
         free.fold(f64::INFINITY, f64::min)
     }
 
     /// Serves the next request, if a slot is free: says when it is served, and the entry that a fill gives back.
     pub(super) fn serve(&mut self, now: f64) -> Option<(DataRequest, f64, Option<PendingEntry>)> {
-        let slot = self.slots.iter().position(|slot| slot.free <= now)?;
-        let other = self.slots[1 - slot];
-        let is_of_other = |request: &DataRequest| other.free > now && other.warp == Some((request.slot, request.warp));
-        let hit = self.hits.iter().position(|request| !is_of_other(request)).filter(|hit| {
-            self.fills.is_empty() || self.fill_wavefronts >= self.fills_per_hit * self.hits[*hit].wavefronts
-        });
-        let (request, entry, warp) = if let Some(hit) = hit {
-            let request = self.hits.remove(hit)?;
-            let served = self.fills_per_hit * request.wavefronts;
-            self.fill_wavefronts = (self.fill_wavefronts - served).clamp(0.0, request.wavefronts);
-            let warp = (request.slot, request.warp);
-            (request, None, Some(warp))
-        } else {
-            let (_, (request, entry)) = self.fills.pop_first()?;
-            self.fill_wavefronts += request.wavefronts;
-            (request, Some(entry), None)
+        let slot = self.slots.iter().position(|free| *free <= now)?;
+        let (request, entry) = match self.fills.pop_first() {
+            Some((_, (fill, entry))) => (fill, Some(entry)),
+            None => (self.hits.pop_front()?, None),
         };
         let served = now + SLOTS as f64 * request.wavefronts;
-        self.slots[slot] = Slot { free: served, warp };
+        self.slots[slot] = served;
         Some((request, served, entry))
     }
 }

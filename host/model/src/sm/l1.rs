@@ -10,8 +10,7 @@ use super::super::hash::{mix, tag};
 use engine::coalesce::LINE;
 use engine::trace::{TAG_BANKS, tag_bank};
 
-/// Sets of each tag bank, and ways of each.
-const SETS: usize = 128;
+/// Ways of a set at most.
 const WAYS: usize = 4;
 
 /// How far apart sets are that are searched one after another for a line to evict. It is odd, so that all have their turn; consecutive
@@ -56,10 +55,6 @@ impl Set {
         Line { ready: &mut self.ready[way], valid: &mut self.valid[way] }
     }
 
-    fn is_full(&self) -> bool {
-        usize::from(self.count) == WAYS
-    }
-
     /// Hits one of its lines. The lines that were hit last are retained, so many of them; the one that no longer is becomes the most recently
     /// used of the others.
     fn hit(&mut self, way: usize, most_retained: usize) -> Line<'_> {
@@ -87,7 +82,7 @@ impl Set {
         removed
     }
 
-    /// Adds a line, of which there are fewer than ways.
+    /// Adds a line. There is a way left.
     fn add(&mut self, number: u64) -> Line<'_> {
         let first = usize::from(self.retained);
         self.tags.copy_within(first..WAYS - 1, first + 1);
@@ -116,6 +111,7 @@ struct Bank {
 #[derive(Debug)]
 pub(super) struct L1 {
     banks: [Bank; TAG_BANKS],
+    ways: usize,
     /// Places of each bank.
     places: usize,
     free_places: usize,
@@ -126,11 +122,12 @@ pub(super) struct L1 {
 impl L1 {
     /// An empty one of so many bytes.
     pub(super) fn new(bytes: u64, constants: &Constants) -> Self {
-        let bank =
-            || Bank { sets: vec![Set::default(); SETS], orphans: Vec::new(), taken: 0, evictable: 0, next_set: 0 };
+        let sets = vec![Set::default(); constants.l1_sets];
+        let bank = || Bank { sets: sets.clone(), orphans: Vec::new(), taken: 0, evictable: 0, next_set: 0 };
         let places = ((bytes / LINE) as usize / TAG_BANKS).max(1);
         Self {
             banks: std::array::from_fn(|_| bank()),
+            ways: constants.l1_ways,
             places,
             free_places: constants.l1_free_lines.min(places / 4).max(1),
             retained: constants.l1_retained_lines,
@@ -138,26 +135,31 @@ impl L1 {
         }
     }
 
+    /// The tag bank of a line, and its set.
+    fn bank_and_set(&self, number: u64) -> (usize, usize) {
+        (tag_bank(number), set(number) % self.banks[0].sets.len())
+    }
+
     /// Reads what is looked at first of a line that is about to be accessed, so that the machine that replays this waits for the memory of
     /// several lines at a time.
     pub(super) fn prefetch(&self, number: u64) -> u32 {
-        let (bank, set) = bank_and_set(number);
+        let (bank, set) = self.bank_and_set(number);
         self.banks[bank].sets[set].tags[0]
     }
 
     /// A line that is cached or whose fill is outstanding, unless it lost its way. That does not count as a use.
     pub(super) fn peek(&mut self, number: u64) -> Option<Line<'_>> {
-        let (bank, set) = bank_and_set(number);
+        let (bank, set) = self.bank_and_set(number);
         let set = &mut self.banks[bank].sets[set];
         set.way(number).map(|way| set.line(way))
     }
 
     /// Whether a line that misses finds a place without one of another set being evicted for it.
     pub(super) fn can_allocate(&self, number: u64) -> bool {
-        let (bank, set) = bank_and_set(number);
+        let (bank, set) = self.bank_and_set(number);
         let bank = &self.banks[bank];
         let set = &bank.sets[set];
-        bank.taken < self.places || set.is_full() && set.pins[WAYS - 1] == 0
+        bank.taken < self.places || usize::from(set.count) == self.ways && set.pins[self.ways - 1] == 0
     }
 
     /// Whether the bank of a line has any line that can be evicted.
@@ -179,14 +181,14 @@ impl L1 {
 
     /// Uses a line. If it misses it is allocated, and the last of its set loses its way if there is none left.
     pub(super) fn access(&mut self, number: u64) -> Line<'_> {
-        let (bank, set) = bank_and_set(number);
+        let (bank, set) = self.bank_and_set(number);
         let bank = &mut self.banks[bank];
         let set = &mut bank.sets[set];
         if let Some(way) = set.way(number) {
             return set.hit(way, self.retained);
         }
-        if set.is_full() {
-            let removed = set.remove(WAYS - 1);
+        if usize::from(set.count) == self.ways {
+            let removed = set.remove(self.ways - 1);
             if removed.pins > 0 {
                 bank.orphans.push(removed);
             } else {
@@ -201,7 +203,7 @@ impl L1 {
 
     /// Pins a line that has a way, for a load that waits for it.
     pub(super) fn pin(&mut self, number: u64) {
-        let (bank, set) = bank_and_set(number);
+        let (bank, set) = self.bank_and_set(number);
         let bank = &mut self.banks[bank];
         let set = &mut bank.sets[set];
         let way = set.way(number).expect("a line that is waited for is known");
@@ -211,7 +213,7 @@ impl L1 {
 
     /// Unpins a line for a load: first for those that waited when it lost its way.
     pub(super) fn unpin(&mut self, number: u64) {
-        let (bank, set) = bank_and_set(number);
+        let (bank, set) = self.bank_and_set(number);
         let bank = &mut self.banks[bank];
         if let Some(place) = bank.orphans.iter().position(|line| line.tag == tag(number)) {
             bank.orphans[place].pins -= 1;
@@ -232,8 +234,9 @@ impl Bank {
     /// Evicts a line that is not pinned, if the next sets have one.
     fn evict(&mut self, sets: usize) {
         for _ in 0..sets {
+            let sets = self.sets.len();
             let set = &mut self.sets[self.next_set];
-            self.next_set = (self.next_set + SEARCH_STRIDE) % SETS;
+            self.next_set = (self.next_set + SEARCH_STRIDE) % sets;
             if let Some(way) = set.pins[..usize::from(set.count)].iter().rposition(|pins| *pins == 0) {
                 set.remove(way);
                 self.taken -= 1;
@@ -264,17 +267,12 @@ const SETS_OF_BYTES: [[u8; 256]; 4] = {
     sets
 };
 
-/// The set of its bank that a line belongs to. Buffers begin at any.
-pub(crate) fn set(number: u64) -> usize {
-    let of_buffer = mix(number >> 33) as usize % SETS;
+/// What decides the set of its bank that a line belongs to: modulo their number. Buffers begin at any.
+fn set(number: u64) -> usize {
+    let of_buffer = mix(number >> 33) as usize;
     let bytes = (number as u32).to_le_bytes();
     let of_bytes = SETS_OF_BYTES.iter().zip(bytes).fold(0, |set, (sets, byte)| set ^ sets[usize::from(byte)]);
     of_buffer ^ usize::from(of_bytes)
-}
-
-/// The tag bank of a line, and its set.
-fn bank_and_set(number: u64) -> (usize, usize) {
-    (tag_bank(number), set(number))
 }
 
 #[cfg(test)]

@@ -2,10 +2,9 @@
 //!
 //! Each sub-partition has issue slots and an MIO queue of some ten requests (probe `backlog`), which the warps of the oldest block enter
 //! first (probe `queues`). From there requests are issued to the LSU's own queue of 24, of the sub-partitions in turn; the LSU serves that in
-//! order (probe `arrivals`). After a tag-stage miss it arbitrates to up to three loads of other sub-partitions (probe `turns`).
+//! order (probe `arrivals`).
 
 use super::super::constants::Constants;
-use super::super::hash::mix;
 use engine::trace::TAG_BANKS;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -37,7 +36,6 @@ pub(crate) struct MioRequest {
     pub(crate) warp: usize,
     /// Its index among the warp's requests.
     pub(crate) index: usize,
-    pub(crate) is_store: bool,
     pub(super) progress: TagProgress,
     /// How many were issued to the LSU before it, once it has been.
     order: u64,
@@ -45,8 +43,8 @@ pub(crate) struct MioRequest {
 
 impl MioRequest {
     /// That of a warp, not issued to the LSU yet.
-    pub(crate) fn new(slot: usize, warp: usize, index: usize, is_store: bool) -> Self {
-        Self { slot, warp, index, is_store, progress: TagProgress::default(), order: 0 }
+    pub(crate) fn new(slot: usize, warp: usize, index: usize) -> Self {
+        Self { slot, warp, index, progress: TagProgress::default(), order: 0 }
     }
 }
 
@@ -120,30 +118,21 @@ impl SubPartition {
 /// The sub-partitions, and the LSU's queue.
 pub(crate) struct Mio {
     pub(crate) subpartitions: [SubPartition; SUBPARTITIONS],
-    sm: usize,
     lsu_entries: usize,
-    grants_after_miss: usize,
-    stalled_subpartitions: usize,
     /// Requests issued to the LSU so far, those of them in its queue, and the sub-partition of the last.
     issued: u64,
     in_lsu: usize,
     last: usize,
-    /// The sub-partition whose load has just missed, and how many loads of others are served before it goes on.
-    missed: Option<(usize, usize)>,
 }
 
 impl Mio {
-    pub(super) fn new(sm: usize, constants: &Constants) -> Self {
+    pub(super) fn new(constants: &Constants) -> Self {
         Self {
             subpartitions: std::array::from_fn(|_| SubPartition::new(constants)),
-            sm,
             lsu_entries: constants.lsu_queue_entries,
-            grants_after_miss: constants.grants_after_miss,
-            stalled_subpartitions: constants.stalled_subpartitions,
             issued: 0,
             in_lsu: 0,
             last: 0,
-            missed: None,
         }
     }
 
@@ -152,28 +141,10 @@ impl Mio {
         self.subpartitions.iter().any(SubPartition::is_ready)
     }
 
-    /// The sub-partition that the LSU serves next: that whose first request was issued first, but for the grants after a miss.
-    pub(crate) fn arbitrate(&mut self) -> Option<usize> {
-        let missed = self.missed.take();
-        let stalled = self.subpartitions.iter().filter(|other| other.in_lsu > 0 && other.awaits_line).count();
-        if stalled >= self.stalled_subpartitions {
-            return None;
-        }
-        let ready = || (0..SUBPARTITIONS).filter(|other| self.subpartitions[*other].is_ready());
-        let order = |other: &usize| self.subpartitions[*other].queue[0].order;
-        let first = ready().min_by_key(order)?;
-        let is_load = |other: &usize| !self.subpartitions[*other].queue[0].is_store;
-        let next = ready().filter(|other| *other != first && is_load(other)).min_by_key(order);
-        let (Some((_, left)), Some(next)) = (missed.filter(|(other, _)| *other == first), next) else {
-            return Some(first);
-        };
-        self.missed = (left > 1).then_some((first, left - 1));
-        Some(next)
-    }
-
-    /// A tag-stage wavefront of a sub-partition's load missed.
-    pub(super) fn miss(&mut self, subpartition: usize) {
-        self.missed = Some((subpartition, self.grants_after_miss));
+    /// The sub-partition that the LSU serves next: of those whose first request it can serve, that whose was issued first.
+    pub(crate) fn arbitrate(&self) -> Option<usize> {
+        let ready = (0..SUBPARTITIONS).filter(|subpartition| self.subpartitions[*subpartition].is_ready());
+        ready.min_by_key(|subpartition| self.subpartitions[*subpartition].queue[0].order)
     }
 
     /// Adds a request to the MIO queue of a sub-partition.
@@ -190,28 +161,19 @@ impl Mio {
         self.issue_to_lsu();
     }
 
-    /// Issues requests to the LSU as long as it has room, of the sub-partitions in turn; but in a store's turn, every second time, of any of
-    /// them (fitted to `embedding_thread_a_row`). If it never were, two warps that are abreast would stay so, which they do not by the
-    /// probe `companions`.
+    /// Issues requests to the LSU as long as it has room, of the sub-partitions in turn.
     fn issue_to_lsu(&mut self) {
         while self.in_lsu < self.lsu_entries {
-            let next = |last: usize| (1..=SUBPARTITIONS).map(move |further| (last + further) % SUBPARTITIONS);
-            let has_more = |other: &usize| {
-                let SubPartition { queue, in_lsu, .. } = &self.subpartitions[*other];
+            let mut next = (1..=SUBPARTITIONS).map(|further| (self.last + further) % SUBPARTITIONS);
+            let Some(turn) = next.find(|turn| {
+                let SubPartition { queue, in_lsu, .. } = &self.subpartitions[*turn];
                 queue.len() > *in_lsu
+            }) else {
+                return;
             };
-            let Some(turn) = next(self.last).find(has_more) else { return };
-            let SubPartition { queue, in_lsu, .. } = &self.subpartitions[turn];
-            let is_store = queue[*in_lsu].is_store;
-            let drawn = mix(self.issued ^ (self.sm as u64) << 32) as usize;
-            // One bit says whether it is any sub-partition's turn, those below whose.
-            let any =
-                next(drawn % SUBPARTITIONS).find(|other| is_store && drawn & SUBPARTITIONS != 0 && has_more(other));
-            let turn = any.unwrap_or(turn);
             let SubPartition { queue, in_lsu, .. } = &mut self.subpartitions[turn];
             self.issued += 1;
-            let request = &mut queue[*in_lsu];
-            request.order = self.issued;
+            queue[*in_lsu].order = self.issued;
             *in_lsu += 1;
             self.in_lsu += 1;
             self.last = turn;

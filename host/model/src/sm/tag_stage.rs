@@ -2,10 +2,9 @@
 //!
 //! In a wavefront each of the four tag banks looks up the next of its lines. Lines that miss are pinned until the load is served, and the
 //! load takes up an entry of the pending-request table, which is full at 1024 tag-stage wavefronts (probe `pending`). A wavefront that
-//! misses ends the load's turn while other sub-partitions have requests (probe `turns`); a line whose bank has nothing free is retried
-//! (probes `bursts` and `on_their_way`).
+//! misses ends the load's turn while other sub-partitions have requests; a line whose bank has only pinned lines is retried (probe
+//! `on_their_way`).
 
-use super::super::constants::Constants;
 use super::super::memory::{Memory, sectors};
 use super::data_stage::PendingEntry;
 use super::mio::{MioRequest, SUBPARTITIONS, TagProgress};
@@ -36,11 +35,11 @@ pub(super) struct TagStage {
 
 impl Sm {
     /// Evicts lines while the tag stage is idle, for so many cycles.
-    fn evict_while_idle(&mut self, cycles: f64, constants: &Constants) {
+    fn evict_while_idle(&mut self, cycles: f64) {
         let idle = &mut self.tags.idle_cycles;
         *idle += cycles.max(0.0);
-        let count = (*idle / constants.l1_eviction_cycles).floor();
-        *idle = (*idle - count * constants.l1_eviction_cycles).max(0.0);
+        let count = (*idle / self.constants.l1_eviction_cycles).floor();
+        *idle = (*idle - count * self.constants.l1_eviction_cycles).max(0.0);
         self.l1.evict_to_reserve(count.min(64.0) as u32);
     }
 
@@ -63,7 +62,6 @@ impl Sm {
         lines: &[Line],
         bypasses_l1: bool,
         now: f64,
-        constants: &Constants,
         memory: &mut Memory,
     ) -> Option<Served> {
         let MioRequest { slot, warp, index, mut progress, .. } = self.mio.subpartitions[subpartition].queue[0];
@@ -72,11 +70,11 @@ impl Sm {
         let contended =
             (0..SUBPARTITIONS).filter(is_other).any(|other| !self.mio.subpartitions[other].queue.is_empty());
         let mut at = now;
-        self.evict_while_idle(now - self.tags.last_lookup, constants);
+        self.evict_while_idle(now - self.tags.last_lookup);
         while progress.looked_up < lines.len() {
             let TagProgress { looked_up, misses, .. } = progress;
-            let is_table_full = self.tags.pending_wavefronts >= constants.pending_tag_wavefronts;
-            let (mut missed, mut stalls, mut retries) = (0, is_table_full, false);
+            let is_table_full = self.tags.pending_wavefronts >= self.constants.pending_tag_wavefronts;
+            let (mut missed, mut stalls) = (0, is_table_full);
             let banks = if is_table_full { 0 } else { TAG_BANKS };
             for bank in 0..banks {
                 let of_bank = |i: &usize| tag_bank(lines[*i].number) == bank;
@@ -84,18 +82,15 @@ impl Sm {
                 let Some(line) = lines.get(progress.next[bank]) else { continue };
                 let number = line.number;
                 if !bypasses_l1 && self.l1.peek(number).is_none() {
-                    while !contended && !self.l1.can_allocate(number) && self.l1.can_evict(number) {
+                    while !self.l1.can_allocate(number) && self.l1.can_evict(number) {
                         self.l1.evict_to_reserve(1);
                     }
-                    if !self.l1.can_allocate(number) {
-                        let can_evict = self.l1.can_evict(number);
-                        if can_evict || self.tags.pinning_loads > 0 {
-                            (retries, stalls) = (retries || can_evict, stalls || !can_evict);
-                            continue;
-                        }
+                    if !self.l1.can_allocate(number) && self.tags.pinning_loads > 0 {
+                        stalls = true;
+                        continue;
                     }
                 }
-                let (ready, lookup) = self.look_up_line(line, bypasses_l1, at, constants, memory);
+                let (ready, lookup) = self.look_up_line(line, bypasses_l1, at, memory);
                 if !bypasses_l1 && lookup != Lookup::Hit {
                     self.l1.pin(number);
                     progress.pinned |= 1 << progress.next[bank];
@@ -110,9 +105,6 @@ impl Sm {
                 progress.misses += usize::from(lookup != Lookup::Hit);
                 missed += u32::from(lookup == Lookup::Miss);
             }
-            if retries {
-                self.l1.evict_to_reserve(1);
-            }
             let advanced = u32::from(progress.looked_up > looked_up);
             progress.tag_wavefronts += advanced;
             // Once it has missed, its earlier wavefronts count as well.
@@ -121,16 +113,12 @@ impl Sm {
                 (0, _) => progress.tag_wavefronts,
                 _ => advanced,
             };
-            self.mio.subpartitions[subpartition].awaits_line = advanced == 0 && !retries;
+            self.mio.subpartitions[subpartition].awaits_line = advanced == 0;
             // It sends one read a cycle.
             at += f64::from(missed.max(1));
-            if !contended {
-                self.evict_while_idle(f64::from(missed.saturating_sub(1)), constants);
-            }
             self.tags.last_lookup = at;
             if stalls || missed > 0 && contended && progress.looked_up < lines.len() {
                 self.lsu_free = at;
-                self.mio.miss(subpartition);
                 self.mio.subpartitions[subpartition].queue[0].progress = progress;
                 return None;
             }
@@ -140,34 +128,27 @@ impl Sm {
         let tags = f64::from(tag_wavefronts);
         memory.traffic.l1_data_wavefronts += data;
         memory.traffic.l1_tag_wavefronts += tags;
-        self.global_cycles += data.max(tags).max(constants.load_min_cycles);
-        self.lsu_free = at.max(now + constants.load_min_cycles);
+        self.global_cycles += data.max(tags).max(self.constants.load_min_cycles);
+        self.lsu_free = at.max(now + self.constants.load_min_cycles);
         if misses == 0 {
-            let wavefronts = data.max(tags).max(constants.load_min_cycles);
+            let wavefronts = data.max(tags).max(self.constants.load_min_cycles);
             // One of the two cycles of a wavefront is in the latency: by the probe `conflicts`.
-            return Some(Served::Hit { wavefronts, latency: constants.l1_latency - 1.0, is_load: true });
+            return Some(Served::Hit { wavefronts, latency: self.constants.l1_latency - 1.0, is_load: true });
         }
         self.tags.pinning_loads += usize::from(pinned != 0);
         self.tags.pending_loads += 1;
         Some(Served::Miss {
             filled: self.stalled_reads.looked_up(this, filled.max(at)),
-            wavefronts: data.max(constants.load_min_cycles),
+            wavefronts: data.max(self.constants.load_min_cycles),
             entry: PendingEntry { order: self.tags.pending_loads, tag_wavefronts, pinned },
         })
     }
 
     /// Looks up a line for which there is room, and says when it is filled.
-    fn look_up_line(
-        &mut self,
-        line: &Line,
-        bypasses_l1: bool,
-        at: f64,
-        constants: &Constants,
-        memory: &mut Memory,
-    ) -> (f64, Lookup) {
+    fn look_up_line(&mut self, line: &Line, bypasses_l1: bool, at: f64, memory: &mut Memory) -> (f64, Lookup) {
         let wanted = sectors(line);
         if bypasses_l1 {
-            return (self.read(line.number, wanted, at, constants, memory), Lookup::Miss);
+            return (self.read(line.number, wanted, at, memory), Lookup::Miss);
         }
         let known = self.l1.access(line.number);
         let (lacks, ready) = (wanted & !*known.valid, *known.ready);
@@ -175,7 +156,7 @@ impl Sm {
             return (ready, if ready > at { Lookup::HitOnMiss } else { Lookup::Hit });
         }
         *known.valid |= lacks;
-        let arrives = self.read(line.number, lacks, at, constants, memory).max(ready);
+        let arrives = self.read(line.number, lacks, at, memory).max(ready);
         if let Some(known) = self.l1.peek(line.number) {
             *known.ready = arrives;
         }

