@@ -5,7 +5,8 @@
 //! memory that it loads from, is unrolled four times. All that is so by what it made of `gpu/ptx` and of kernels that nvcc compiled, for
 //! `sm_90`.
 
-use crate::program::{Action, Inst, NONE, Op, Program, Value, Where};
+use crate::cost::Cost;
+use crate::program::{Action, Fixed, Inst, NONE, Op, Program, Value, Where};
 use crate::registers::OWN;
 use crate::uses::Uses;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -34,6 +35,7 @@ pub(crate) enum Kind {
 pub(crate) struct Schedule {
     pub(crate) uses: Uses,
     pub(crate) kinds: Vec<Kind>,
+    pub(crate) costs: Vec<Cost>,
     /// Of each branch that becomes a predicate, the instructions on either way: that of lanes which do not take it, and of those that do.
     predicated: FxHashMap<u32, [Vec<u32>; 2]>,
 }
@@ -42,7 +44,7 @@ impl Schedule {
     pub(crate) fn of(program: &Program) -> Self {
         let uses = Uses::of(program);
         let predicated = predicated(program);
-        Self { kinds: kinds(program, &uses, &predicated), uses, predicated }
+        Self { kinds: kinds(program, &uses, &predicated), costs: costs(program, &uses), uses, predicated }
     }
 
     /// What a warp issues without a lane if all of its lanes take the branch at `at`, or none does.
@@ -99,7 +101,8 @@ fn kinds(program: &Program, uses: &Uses, predicated: &FxHashMap<u32, [Vec<u32>; 
     for &(from, head) in &edges {
         let Some(body) = body(&before, from, head, &mut left) else { continue };
         let is_innermost = body.iter().all(|other| *other == head || !heads.contains(other));
-        let repeats = is_innermost && is_plain(program, &body) && body.iter().any(|at| counts(program, uses, *at));
+        let repeats =
+            is_innermost && is_plain(program, &body) && body.iter().any(|at| counts(program, uses, &body, *at));
         kinds[from as usize] = Kind::Loops(if repeats { UNROLLED } else { 1 });
     }
     kinds
@@ -196,17 +199,40 @@ fn body(before: &[Vec<u32>], from: u32, head: u32, left: &mut usize) -> Option<F
     Some(body)
 }
 
-/// Whether an instruction adds a constant to a register.
-fn counts(program: &Program, uses: &Uses, at: u32) -> bool {
+/// The register that an instruction makes of another one and a constant, and that other one.
+fn with_constant(program: &Program, uses: &Uses, at: u32) -> Option<(u32, u32)> {
     let is_constant = |slot: u32| {
-        let holds = |fixed: &crate::program::Fixed| fixed.slot == slot && matches!(fixed.value, Value::Bits(_));
-        slot != NONE && slot & OWN == 0 && program.fixed.iter().any(holds)
+        let holds = |fixed: &Fixed| fixed.slot == slot && matches!(fixed.value, Value::Bits(_));
+        slot & OWN == 0 && program.fixed.iter().any(holds)
     };
-    match program.code[at as usize].op {
-        Op::Alu { slots, .. } => {
-            let [target] = uses.writes(at) else { return false };
-            uses.reads(at).contains(target) && slots[1..3].iter().any(|slot| is_constant(*slot))
+    match (program.code[at as usize].op, uses.reads(at), uses.writes(at)) {
+        (Op::Alu { slots, .. }, &[from], &[to]) if slots[1..3].iter().any(|slot| is_constant(*slot)) => {
+            Some((to, from))
         }
-        _ => false,
+        _ => None,
     }
+}
+
+/// Whether an instruction of a loop counts its rounds: it adds a constant to a register, in place or by way of another one.
+fn counts(program: &Program, uses: &Uses, body: &FxHashSet<u32>, at: u32) -> bool {
+    let Some((to, from)) = with_constant(program, uses, at) else { return false };
+    to == from || body.iter().any(|other| (uses.reads(*other), uses.writes(*other)) == (&[to], &[from]))
+}
+
+/// What each instruction of a program costs: the addition of a constant to an address is part of the access.
+fn costs(program: &Program, uses: &Uses) -> Vec<Cost> {
+    let mut is_address = vec![true; uses.count()];
+    for (at, inst) in (0..).zip(&program.code) {
+        let address = match inst.op {
+            Op::Access(number) if program.accesses[number as usize].makes_requests() => uses.reads(at).first(),
+            _ => None,
+        };
+        let others = uses.reads(at).iter().skip(usize::from(address.is_some()));
+        others.for_each(|register| is_address[*register as usize] = false);
+    }
+    let cost = |(at, inst): (u32, &Inst)| match with_constant(program, uses, at) {
+        Some((to, _)) if is_address[to as usize] => Cost::default(),
+        _ => inst.cost,
+    };
+    (0..).zip(&program.code).map(cost).collect()
 }

@@ -12,7 +12,7 @@ use engine::trace::{Flow, WHOLE_BLOCK, What};
 use std::cmp::Reverse;
 
 /// ptxas issues so many loads before it uses the first: 10 to 17, by what it made of the suite's loops.
-const MAX_IN_FLIGHT: usize = 14;
+const MAX_IN_FLIGHT: usize = 13;
 
 impl Machine {
     /// Has a sub-partition select a stalled warp, and look again.
@@ -59,9 +59,11 @@ impl Machine {
         if state.arrival(needs, now) > now {
             return self.stall_on_loads(needs, after.into(), slot, warp, now);
         }
-        if is_load && state.in_flight.len() >= MAX_IN_FLIGHT {
-            let oldest = state.loads - state.in_flight[0].before - 1;
-            return self.stall_on_loads(1 << oldest.min(63), 0.0, slot, warp, now);
+        if is_load
+            && let Some(oldest) = state.in_flight.first().map(|oldest| state.loads - oldest.before)
+            && oldest >= MAX_IN_FLIGHT
+        {
+            return self.stall_on_loads(1 << (oldest - 1).min(63), 0.0, slot, warp, now);
         }
         // Warps take the sub-partitions in turn, from one block of the SM to the next.
         let subpartition_number = (slot / self.sms.len() + warp) % SUBPARTITIONS;

@@ -4,8 +4,7 @@
 //! Registers are followed for the warp as a whole. Each has the loads that its value comes from, and when it is there if all loads arrived
 //! at once; a load that arrives later moves what depends on it, and what is issued behind that.
 
-use crate::cost::Unit;
-use crate::program::Program;
+use crate::cost::{Cost, Unit};
 use crate::ptxas::{Kind, Schedule};
 use engine::Flow;
 use std::sync::Arc;
@@ -75,12 +74,12 @@ impl Dependence {
     }
 
     /// A warp issues the instruction at `at`, which is no request.
-    pub(super) fn issue(&mut self, program: &Program, warp: usize, at: u32, partial: bool) {
-        let cost = program.code[at as usize].cost;
+    pub(super) fn issue(&mut self, warp: usize, at: u32, partial: bool) {
+        let cost = self.schedule.costs[at as usize];
         let (reads, writes) = (self.schedule.uses.reads(at), self.schedule.uses.writes(at));
         let kind = self.schedule.kinds[at as usize];
         let warp = &mut self.warps[warp];
-        warp.spend(program, at);
+        warp.spend(self.schedule.costs[at as usize]);
         let (needs, ready) = warp.operands(reads);
         warp.use_loads(needs);
         let ready = ready.max(warp.front) + u32::from(cost.latency);
@@ -99,8 +98,8 @@ impl Dependence {
     }
 
     /// A warp issues an instruction that none of its lanes carries out.
-    pub(super) fn skip(&mut self, program: &Program, warp: usize, at: u32) {
-        self.warps[warp].spend(program, at);
+    pub(super) fn skip(&mut self, warp: usize, at: u32) {
+        self.warps[warp].spend(self.schedule.costs[at as usize]);
     }
 
     /// What comes before an access that none of a warp's lanes makes.
@@ -119,10 +118,10 @@ impl Dependence {
     }
 
     /// A warp comes to the request at `at`: what comes before that. Loads behind a `deferred` one need not wait for its operands.
-    pub(super) fn request(&mut self, program: &Program, warp: usize, at: u32, deferred: bool) -> Flow {
+    pub(super) fn request(&mut self, warp: usize, at: u32, deferred: bool) -> Flow {
         let reads = self.schedule.uses.reads(at);
         let warp = &mut self.warps[warp];
-        warp.spend(program, at);
+        warp.spend(self.schedule.costs[at as usize]);
         let (needs, ready) = warp.operands(reads);
         if deferred {
             warp.use_loads(needs);
@@ -132,9 +131,9 @@ impl Dependence {
     }
 
     /// A warp waits for all that it has used, at a barrier or its end: what comes before that.
-    pub(super) fn wait(&mut self, program: &Program, warp: usize, at: u32) -> Flow {
+    pub(super) fn wait(&mut self, warp: usize, at: u32) -> Flow {
         let warp = &mut self.warps[warp];
-        warp.spend(program, at);
+        warp.spend(self.schedule.costs[at as usize]);
         warp.end_block(warp.front);
         warp.flow(0, 0)
     }
@@ -168,8 +167,7 @@ impl Dependence {
 }
 
 impl OfWarp {
-    fn spend(&mut self, program: &Program, at: u32) {
-        let cost = program.code[at as usize].cost;
+    fn spend(&mut self, cost: Cost) {
         self.slots += u32::from(cost.slots);
         self.slots_since_use += u32::from(cost.slots);
         for (cycles, unit) in self.units.iter_mut().zip(Unit::LIMITING) {

@@ -133,25 +133,25 @@ impl Runner {
                 // ptxas issues what follows a store to shared memory before it: no global address is a shared one.
                 let access = &program.accesses[access as usize];
                 let deferred = access.space == Where::Shared && matches!(access.action, Action::Store);
-                self.worker.flow = dependence.request(program, number, at, deferred);
+                self.worker.flow = dependence.request(number, at, deferred);
             }
             Op::Exchange(_) | Op::WarpBarrier { .. } if is_request => {
-                self.worker.flow = dependence.request(program, number, at, false);
+                self.worker.flow = dependence.request(number, at, false);
             }
             Op::Barrier { .. } if is_request => {
-                self.worker.flow = dependence.wait(program, number, at);
+                self.worker.flow = dependence.wait(number, at);
                 self.worker.issue(number, inst.pc);
             }
             Op::Exit if active == live => {
-                self.worker.flow = dependence.wait(program, number, at);
+                self.worker.flow = dependence.wait(number, at);
                 self.worker.issue(number, inst.pc);
             }
             _ => {
-                dependence.issue(program, number, at, active != live);
+                dependence.issue(number, at, active != live);
                 if matches!(inst.op, Op::Branch { .. }) && (active == 0 || active == mask) {
                     // Without an active lane an access to shared memory takes its turn all the same.
                     for at in dependence.skipped(at, active == mask) {
-                        dependence.skip(program, number, at);
+                        dependence.skip(number, at);
                         let inst = &program.code[at as usize];
                         if let Op::Access(access) = inst.op
                             && program.accesses[access as usize].space == Where::Shared
