@@ -136,11 +136,8 @@ constants! {
         l1_ways: usize, 1 to 4;
         l1_retained_lines: usize, 0 to 3;
         l1_free_lines: usize, 1 to 1024;
-        l1_eviction_cycles: f64, 0.1 to 100;
-        l1_eviction_sets: usize, 1 to 128;
         sm_port_sectors: f64, 0.01 to 100;
         sm_port_queue_cycles: f64, 0 to 1e6;
-        cpc_outstanding_reads: usize, 1 to 1e6;
         slice_credits_per_cpc: usize, 1 to 1e6;
         path_l2_cycles: f64, 0 to 1e3;
         path_dram_cycles: f64, 0 to 1e3;
@@ -234,8 +231,8 @@ mod tests {
         assert!(error.contains("hopper.constants.json: unknown field `sms_per_cpc`"), "{error}");
         let error = changed("\"value\": 6000,", "\"value\": -1,");
         assert_eq!(error, "hopper.constants.json: launch_overhead_cycles is -1: give 0 to 1000000");
-        let error = changed("\"value\": 5000,", "\"value\": 0.5,");
-        assert_eq!(error, "hopper.constants.json: cpc_outstanding_reads is 0.5: give a whole number of 1 to 1000000");
+        let error = changed("\"value\": 60,", "\"value\": 0.5,");
+        assert_eq!(error, "hopper.constants.json: slice_credits_per_cpc is 0.5: give a whole number of 1 to 1000000");
         assert!(changed("\"unit\": \"SMs\"", "\"unit\": \"\"").contains("sms_per_gpc has no unit"));
         let table: serde_json::Map<String, serde_json::Value> = serde_json::from_str(TEXT).expect("an object");
         for name in NAMES {

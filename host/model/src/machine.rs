@@ -51,8 +51,6 @@ pub(super) struct Machine {
     instructions: Instructions,
     sms: Vec<Sm>,
     memory: Memory,
-    /// Whether the event is scheduled in which a CPC sends stalled reads.
-    sends: Vec<bool>,
     scheduler: CtaScheduler,
     /// Blocks that are not launched yet.
     pending: VecDeque<Trace>,
@@ -85,7 +83,6 @@ impl Machine {
             instructions,
             sms: (0..sms).map(sm).collect(),
             memory: Memory::new(chip, &constants),
-            sends: vec![false; constants.cpcs()],
             scheduler: CtaScheduler::new(sms, slots, &constants),
             pending: VecDeque::new(),
             slots: (0..slots).map(|_| None).collect(),
@@ -172,7 +169,6 @@ impl Machine {
             Event::Select { subpartition } => self.select(now, subpartition),
             Event::Lsu { sm } => self.serve_lsu(now, sm),
             Event::Fill { slot, warp, number } => self.fill(now, slot, warp, number),
-            Event::Send { cpc } => self.send(now, cpc),
             Event::DataStage { sm } => self.data_stage(now, sm),
         }
         Some(now)
