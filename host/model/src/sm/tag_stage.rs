@@ -65,11 +65,10 @@ impl Sm {
                 progress.next[bank] = (progress.next[bank]..lines.len()).find(of_bank).unwrap_or(lines.len());
                 let Some(line) = lines.get(progress.next[bank]) else { continue };
                 let number = line.number;
-                if !bypasses_l1 && self.l1.peek(number).is_none() {
-                    if !self.l1.make_room(number) && self.tags.pinning_loads > 0 {
-                        stalls = true;
-                        continue;
-                    }
+                let is_known = bypasses_l1 || self.l1.peek(number).is_some();
+                if !is_known && !self.l1.make_room(number) && self.tags.pinning_loads > 0 {
+                    stalls = true;
+                    continue;
                 }
                 let (ready, lookup) = self.look_up_line(line, bypasses_l1, at, memory);
                 if !bypasses_l1 && lookup != Lookup::Hit {
