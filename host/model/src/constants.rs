@@ -115,7 +115,6 @@ constants! {
         cta_launch_cycles: f64, 0 to 100;
         cta_run_ahead_cycles: f64, 0 to 100;
         cta_run_ahead_blocks: f64, 0 to 1e5;
-        cta_gpc_cycles: f64, 0.01 to 1e3;
         warp_launch_cycles: f64, 0 to 1e3;
         block_start_cycles: f64, 0 to 1e5;
         launch_skew_cycles: f64, 0 to 1e5;
@@ -141,7 +140,6 @@ constants! {
         slice_credits_per_cpc: usize, 1 to 1e6;
         path_l2_cycles: f64, 0 to 1e3;
         path_dram_cycles: f64, 0 to 1e3;
-        path_tpc_cycles: f64, 0 to 1e3;
         far_read_queues: usize, 1 to 64;
         l2_ways: usize, 1 to 16;
         l2_capacity_share: f64, 0.01 to 1;
@@ -155,7 +153,6 @@ constants! {
         dirty_lines_on_allocate: usize, 0 to 16;
         dirty_lines_on_full_store: usize, 0 to 16;
         dirty_lines_on_partial_store: usize, 0 to 16;
-        write_back_age: usize, 0 to 15;
         dram_bandwidth_share: f64, 0.01 to 1;
         dram_min_sectors: f64, 0 to 4;
         dram_read_activate_ns: f64, 0 to 1e3;

@@ -5,7 +5,7 @@
 //!
 //! | file | unit |
 //! | --- | --- |
-//! | `machine/cta_scheduler.rs` | the CTA scheduler: launch rate, run-ahead, round-robin over GPCs |
+//! | `machine/cta_scheduler.rs` | the CTA scheduler: launch rate, run-ahead, round-robin over SMs |
 //! | `machine/issue.rs` | warps: stalls, selection, barriers |
 //! | `sm/mio.rs` | sub-partitions, MIO queues, the LSU's arbitration |
 //! | `sm/tag_stage.rs`, `sm/l1.rs` | tag stage, pending-request table, L1 |

@@ -77,7 +77,7 @@ impl Machine {
         let constants = Constants::of(chip);
         let sms = chip.sm_count as usize;
         let slots = sms * blocks_per_sm as usize;
-        let sm = |number| Sm::new(number, cpc_and_gpc(number, sms, &constants), l1_bytes, &constants);
+        let sm = |number| Sm::new(cpc_and_gpc(number, sms, &constants), l1_bytes, &constants);
         Self {
             constants,
             instructions,

@@ -133,11 +133,6 @@ impl Memory {
         }
     }
 
-    /// Cycles by which a line arrives later at a TPC than at its GPC.
-    pub(super) fn tpc_path(&self, number: u64, tpc: usize) -> f64 {
-        self.crossbar.tpc_path(self.map.slice(number), tpc)
-    }
-
     /// Has the slice of a line serve a request for so many of its sectors, for which all slices together take so many cycles at least, and
     /// says when that is done.
     fn serve_slice(&mut self, partition: usize, number: u64, sectors: u8, cycles: f64) -> f64 {

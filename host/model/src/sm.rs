@@ -27,7 +27,6 @@ pub(super) enum Served {
 /// An SM.
 pub(super) struct Sm {
     constants: Constants,
-    tpc: usize,
     pub(super) cpc: usize,
     pub(super) gpc: usize,
     pub(super) mio: Mio,
@@ -51,11 +50,10 @@ pub(super) struct Sm {
 
 impl Sm {
     /// An idle one of a CPC and a GPC, with so much L1.
-    pub(super) fn new(number: usize, [cpc, gpc]: [usize; 2], l1_bytes: u64, constants: &Constants) -> Self {
+    pub(super) fn new([cpc, gpc]: [usize; 2], l1_bytes: u64, constants: &Constants) -> Self {
         let [lsu_free, port_free, next_launch, barrier_free, issue_cycles, global_cycles, shared_cycles] = [0.0; 7];
         Self {
             constants: *constants,
-            tpc: number / 2,
             cpc,
             gpc,
             mio: Mio::new(constants),
@@ -163,7 +161,7 @@ impl Sm {
         let sent = self.send(at, wanted);
         let (sent, arrives) = memory.read_for([self.cpc, self.gpc], number, wanted, sent);
         self.hold_port(sent, wanted);
-        arrives + memory.tpc_path(number, self.tpc)
+        arrives
     }
 
     /// Sends sectors of one line, or a request for them, through the port, and says when.
@@ -190,7 +188,7 @@ mod tests {
         let chip = Chip::load("h200").expect("is built in");
         let constants = Constants::of(&chip);
         let mut memory = Memory::new(&chip, &constants);
-        let mut sm = Sm::new(0, [0, 0], 1 << 16, &constants);
+        let mut sm = Sm::new([0, 0], 1 << 16, &constants);
         let (load, at) = (What::Load { past_l1: false }, crate::pc());
         let request = Traced {
             warp: 0,

@@ -1,7 +1,7 @@
 //! The crossbar between SMs and L2: credits at the slices, path lengths.
 //!
 //! Each CPC has the same share of a saturated L2, however many SMs it has (probe `shares`): the model bounds the requests that each slice
-//! queues for it. Paths differ in length from GPC to GPC and from TPC to TPC (probe `ways`).
+//! queues for it. Paths differ in length from GPC to GPC (probe `ways`).
 
 use super::super::constants::Constants;
 use super::super::hash::uniform;
@@ -30,21 +30,11 @@ impl Crossbar {
         &mut self.credits[(cpc * self.partitions + partition) * self.slices + slice]
     }
 
-    /// Cycles by which the path from a slice to a GPC deviates from the mean.
+    /// Cycles by which the path from a slice to a GPC deviates from the mean: a hash.
     pub(super) fn gpc_path(&self, slice: usize, gpc: usize, hits_l2: bool) -> f64 {
         let most = if hits_l2 { self.constants.path_l2_cycles } else { self.constants.path_dram_cycles };
-        most * deviation(slice, gpc)
+        most * (2.0 * uniform((slice * 1024 + gpc) as u64) - 1.0)
     }
-
-    /// Cycles by which the path to a TPC deviates from that to its GPC.
-    pub(super) fn tpc_path(&self, slice: usize, tpc: usize) -> f64 {
-        self.constants.path_tpc_cycles * deviation(slice, self.constants.gpcs + tpc)
-    }
-}
-
-/// How long the path from a slice to an endpoint is, from -1, the shortest, to 1: a hash.
-fn deviation(slice: usize, endpoint: usize) -> f64 {
-    2.0 * uniform((slice * 1024 + endpoint) as u64) - 1.0
 }
 
 /// The credits of a CPC at an L2 slice: when each request that holds one is served, in order.
