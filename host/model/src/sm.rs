@@ -28,7 +28,7 @@ pub(super) enum Served {
 pub(super) struct Sm {
     constants: Constants,
     pub(super) cpc: usize,
-    pub(super) gpc: usize,
+    gpc: usize,
     pub(super) mio: Mio,
     /// When the LSU serves a request next, and when it is free.
     pub(super) lsu_event: f64,
@@ -126,7 +126,9 @@ impl Sm {
             What::Store | What::Atomic => {
                 if request.what == What::Atomic {
                     for line in lines {
-                        memory.atomic(line.number, sectors(line), self.send(now, sectors(line)));
+                        let sent = now.max(self.port_free);
+                        memory.atomic(line.number, sectors(line), sent);
+                        self.hold_port(sent, sectors(line));
                     }
                 } else {
                     self.store(lines, before, now, memory);
@@ -150,30 +152,22 @@ impl Sm {
             if is_cached || self.l1.make_room(line.number) {
                 self.l1.access(line.number);
             }
-            let sent = self.send(start, alone);
-            let sent = memory.write_for([self.cpc, self.gpc], line, alone, sent);
+            let sent = memory.write_for([self.cpc, self.gpc], line, alone, start.max(self.port_free));
             self.hold_port(sent, alone);
         }
     }
 
     /// Reads sectors of a line, and says when they arrive.
     fn read(&mut self, number: u64, wanted: u8, at: f64, memory: &mut Memory) -> f64 {
-        let sent = self.send(at, wanted);
-        let (sent, arrives) = memory.read_for([self.cpc, self.gpc], number, wanted, sent);
+        let at = at.max(self.port_free);
+        let (sent, arrives) = memory.read_for([self.cpc, self.gpc], number, wanted, at);
         self.hold_port(sent, wanted);
         arrives
     }
 
-    /// Sends sectors of one line, or a request for them, through the port, and says when.
-    fn send(&mut self, from: f64, sectors: u8) -> f64 {
-        let sent = from.max(self.port_free);
-        self.port_free = sent + f64::from(sectors.count_ones()) / self.constants.sm_port_sectors;
-        sent
-    }
-
-    /// Holds the port until a request that stalled in the crossbar is sent.
+    /// Holds the port from when sectors of a line, or a request for them, are sent until they have passed.
     fn hold_port(&mut self, sent: f64, sectors: u8) {
-        self.port_free = self.port_free.max(sent + f64::from(sectors.count_ones()) / self.constants.sm_port_sectors);
+        self.port_free = sent + f64::from(sectors.count_ones()) / self.constants.sm_port_sectors;
     }
 }
 
