@@ -115,7 +115,6 @@ constants! {
         cta_launch_cycles: f64, 0 to 100;
         cta_run_ahead_cycles: f64, 0 to 100;
         cta_run_ahead_blocks: f64, 0 to 1e5;
-        cta_gpc_cycles: f64, 0.01 to 1e3;
         warp_launch_cycles: f64, 0 to 1e3;
         block_start_cycles: f64, 0 to 1e5;
         launch_skew_cycles: f64, 0 to 1e5;
@@ -133,15 +132,11 @@ constants! {
         l1_ways: usize, 1 to 4;
         l1_retained_lines: usize, 0 to 3;
         l1_free_lines: usize, 1 to 1024;
-        l1_eviction_cycles: f64, 0.1 to 100;
-        l1_eviction_sets: usize, 1 to 128;
         sm_port_sectors: f64, 0.01 to 100;
         sm_port_queue_cycles: f64, 0 to 1e6;
-        cpc_outstanding_reads: usize, 1 to 1e6;
         slice_credits_per_cpc: usize, 1 to 1e6;
         path_l2_cycles: f64, 0 to 1e3;
         path_dram_cycles: f64, 0 to 1e3;
-        path_tpc_cycles: f64, 0 to 1e3;
         far_read_queues: usize, 1 to 64;
         l2_ways: usize, 1 to 16;
         l2_capacity_share: f64, 0.01 to 1;
@@ -155,7 +150,6 @@ constants! {
         dirty_lines_on_allocate: usize, 0 to 16;
         dirty_lines_on_full_store: usize, 0 to 16;
         dirty_lines_on_partial_store: usize, 0 to 16;
-        write_back_age: usize, 0 to 15;
         dram_bandwidth_share: f64, 0.01 to 1;
         dram_min_sectors: f64, 0 to 4;
         dram_read_activate_ns: f64, 0 to 1e3;
@@ -231,8 +225,8 @@ mod tests {
         assert!(error.contains("hopper.constants.json: unknown field `sms_per_cpc`"), "{error}");
         let error = changed("\"value\": 6000,", "\"value\": -1,");
         assert_eq!(error, "hopper.constants.json: launch_overhead_cycles is -1: give 0 to 1000000");
-        let error = changed("\"value\": 5000,", "\"value\": 0.5,");
-        assert_eq!(error, "hopper.constants.json: cpc_outstanding_reads is 0.5: give a whole number of 1 to 1000000");
+        let error = changed("\"value\": 60,", "\"value\": 0.5,");
+        assert_eq!(error, "hopper.constants.json: slice_credits_per_cpc is 0.5: give a whole number of 1 to 1000000");
         assert!(changed("\"unit\": \"SMs\"", "\"unit\": \"\"").contains("sms_per_gpc has no unit"));
         let table: serde_json::Map<String, serde_json::Value> = serde_json::from_str(TEXT).expect("an object");
         for name in NAMES {

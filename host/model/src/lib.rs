@@ -5,12 +5,12 @@
 //!
 //! | file | unit |
 //! | --- | --- |
-//! | `machine/cta_scheduler.rs` | the CTA scheduler: launch rate, run-ahead, round-robin over GPCs |
+//! | `machine/cta_scheduler.rs` | the CTA scheduler: launch rate, run-ahead, round-robin over SMs |
 //! | `machine/issue.rs` | warps: stalls, selection, barriers |
 //! | `sm/mio.rs` | sub-partitions, MIO queues, the LSU's arbitration |
 //! | `sm/tag_stage.rs`, `sm/l1.rs` | tag stage, pending-request table, L1 |
 //! | `sm/data_stage.rs` | data stage: hits, fills, shared memory |
-//! | `memory/crossbar.rs` | outstanding reads, credits, merged reads, paths |
+//! | `memory/crossbar.rs` | credits, paths |
 //! | `memory/l2_cache.rs`, `memory/l2_slices.rs` | the L2's partitions and slices |
 //! | `memory/write_back.rs` | dirty lines and write-backs |
 //! | `memory/dram.rs`, `memory/address.rs` | DRAM banks and row activates; the address map |

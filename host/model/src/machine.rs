@@ -49,8 +49,6 @@ pub(super) struct Machine {
     constants: Constants,
     sms: Vec<Sm>,
     memory: Memory,
-    /// Whether the event is scheduled in which a CPC sends stalled reads.
-    sends: Vec<bool>,
     scheduler: CtaScheduler,
     /// Blocks that are not launched yet.
     pending: VecDeque<Trace>,
@@ -77,12 +75,11 @@ impl Machine {
         let constants = Constants::of(chip);
         let sms = chip.sm_count as usize;
         let slots = sms * blocks_per_sm as usize;
-        let sm = |number| Sm::new(number, cpc_and_gpc(number, sms, &constants), l1_bytes, &constants);
+        let sm = |number| Sm::new(cpc_and_gpc(number, sms, &constants), l1_bytes, &constants);
         Self {
             constants,
             sms: (0..sms).map(sm).collect(),
             memory: Memory::new(chip, &constants),
-            sends: vec![false; constants.cpcs()],
             scheduler: CtaScheduler::new(sms, slots, &constants),
             pending: VecDeque::new(),
             slots: (0..slots).map(|_| None).collect(),
@@ -169,7 +166,6 @@ impl Machine {
             Event::Select { subpartition } => self.select(now, subpartition),
             Event::Lsu { sm } => self.serve_lsu(now, sm),
             Event::Fill { slot, warp, number } => self.fill(now, slot, warp, number),
-            Event::Send { cpc } => self.send(now, cpc),
             Event::DataStage { sm } => self.data_stage(now, sm),
         }
         Some(now)

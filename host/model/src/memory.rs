@@ -16,7 +16,7 @@ use super::chip::Chip;
 use super::constants::Constants;
 use super::traffic::{Busy, Traffic};
 use address::AddressMap;
-use crossbar::{Crossbar, Read};
+use crossbar::Crossbar;
 use dram::Dram;
 use engine::coalesce::{LINE, SECTOR};
 use engine::trace::Line;
@@ -103,47 +103,18 @@ impl Memory {
         4.0 * self.dirty_lines as f64
     }
 
-    /// Reads sectors of a line for an SM, once the slice has a credit for its CPC. Says when the read is sent, and when it arrives. The
-    /// latter is not known yet if the CPC can have no more reads outstanding: then the read stalls until [`send_next`](Self::send_next).
-    pub(super) fn read_for(
-        &mut self,
-        [sm, cpc, gpc]: [usize; 3],
-        number: u64,
-        wanted: u8,
-        at: f64,
-    ) -> (f64, Option<f64>) {
-        if self.crossbar.is_free(cpc, at) {
-            let (sent, arrives) = self.send(cpc, gpc, number, wanted, at);
-            return (sent, Some(arrives));
-        }
-        self.crossbar.stall(cpc, Read { sm, gpc, number, wanted });
-        (at, None)
-    }
-
-    /// When the first stalled read of a CPC can be sent, if there is one.
-    pub(super) fn next_send(&self, cpc: usize) -> Option<f64> {
-        self.crossbar.next_send(cpc)
-    }
-
-    /// Sends the first stalled read of a CPC, if it can be sent, and says for which SM, of which line and when it arrives.
-    pub(super) fn send_next(&mut self, cpc: usize, now: f64) -> Option<(usize, u64, f64)> {
-        let Read { sm, gpc, number, wanted } = self.crossbar.unstall(cpc, now)?;
-        let (_, arrives) = self.send(cpc, gpc, number, wanted, now);
-        Some((sm, number, arrives))
-    }
-
-    /// Sends a read, once the slice has a credit, and says when, and when it arrives.
-    fn send(&mut self, cpc: usize, gpc: usize, number: u64, wanted: u8, at: f64) -> (f64, f64) {
+    /// Reads sectors of a line for an SM of a CPC and a GPC, once the slice has a credit for the CPC. Says when the read is sent, and when it
+    /// arrives.
+    pub(super) fn read_for(&mut self, [cpc, gpc]: [usize; 2], number: u64, wanted: u8, at: f64) -> (f64, f64) {
         let (partition, slice) = (self.map.near(gpc), self.map.slice(number));
         let sent = self.crossbar.credits(cpc, partition, slice).available(at);
         let arrives = self.read(gpc, number, wanted, sent);
         self.take_credit(cpc, partition, slice, sent);
-        self.crossbar.add_outstanding(cpc, arrives);
         (sent, arrives)
     }
 
     /// Writes to a line for an SM, once the slice has a credit for its CPC, and says when that is.
-    pub(super) fn write_for(&mut self, [_, cpc, gpc]: [usize; 3], line: &Line, alone: u8, at: f64) -> f64 {
+    pub(super) fn write_for(&mut self, [cpc, gpc]: [usize; 2], line: &Line, alone: u8, at: f64) -> f64 {
         if alone == 0 {
             self.write(gpc, line, alone, at);
             return at;
@@ -160,11 +131,6 @@ impl Memory {
         if self.served > sent {
             self.crossbar.credits(cpc, partition, slice).take(self.served);
         }
-    }
-
-    /// Cycles by which a line arrives later at a TPC than at its GPC.
-    pub(super) fn tpc_path(&self, number: u64, tpc: usize) -> f64 {
-        self.crossbar.tpc_path(self.map.slice(number), tpc)
     }
 
     /// Has the slice of a line serve a request for so many of its sectors, for which all slices together take so many cycles at least, and

@@ -3,7 +3,6 @@
 mod data_stage;
 mod l1;
 mod mio;
-mod stalled_reads;
 mod tag_stage;
 
 pub(super) use data_stage::{DataRequest, DataStage, PendingEntry};
@@ -13,7 +12,6 @@ use super::constants::Constants;
 use super::memory::{Memory, sectors};
 use engine::trace::{Line, Lines, Traced, What};
 use l1::L1;
-use stalled_reads::{Load, StalledReads};
 use tag_stage::TagStage;
 
 /// What has become of a request.
@@ -29,10 +27,8 @@ pub(super) enum Served {
 /// An SM.
 pub(super) struct Sm {
     constants: Constants,
-    number: usize,
-    tpc: usize,
     pub(super) cpc: usize,
-    pub(super) gpc: usize,
+    gpc: usize,
     pub(super) mio: Mio,
     /// When the LSU serves a request next, and when it is free.
     pub(super) lsu_event: f64,
@@ -40,7 +36,6 @@ pub(super) struct Sm {
     tags: TagStage,
     l1: L1,
     pub(super) data_stage: DataStage,
-    stalled_reads: StalledReads,
     /// When the port to the crossbar is free.
     pub(super) port_free: f64,
     /// When the next block can be launched.
@@ -55,12 +50,10 @@ pub(super) struct Sm {
 
 impl Sm {
     /// An idle one of a CPC and a GPC, with so much L1.
-    pub(super) fn new(number: usize, [cpc, gpc]: [usize; 2], l1_bytes: u64, constants: &Constants) -> Self {
+    pub(super) fn new([cpc, gpc]: [usize; 2], l1_bytes: u64, constants: &Constants) -> Self {
         let [lsu_free, port_free, next_launch, barrier_free, issue_cycles, global_cycles, shared_cycles] = [0.0; 7];
         Self {
             constants: *constants,
-            number,
-            tpc: number / 2,
             cpc,
             gpc,
             mio: Mio::new(constants),
@@ -69,7 +62,6 @@ impl Sm {
             tags: TagStage::default(),
             l1: L1::new(l1_bytes, constants),
             data_stage: DataStage::new(constants),
-            stalled_reads: StalledReads::default(),
             port_free,
             next_launch,
             barrier_free,
@@ -136,7 +128,9 @@ impl Sm {
             What::Store | What::Atomic => {
                 if request.what == What::Atomic {
                     for line in lines {
-                        memory.atomic(line.number, sectors(line), self.send(now, sectors(line)));
+                        let sent = now.max(self.port_free);
+                        memory.atomic(line.number, sectors(line), sent);
+                        self.hold_port(sent, sectors(line));
                     }
                 } else {
                     self.store(lines, before, now, memory);
@@ -157,51 +151,25 @@ impl Sm {
             let merged = before.iter().find(|other| other.number == line.number).map_or(0, sectors);
             let alone = sectors(line) & !merged;
             let is_cached = self.l1.peek(line.number).is_some();
-            if !is_cached && !self.l1.can_allocate(line.number) {
-                self.l1.evict_to_reserve(1);
-            }
-            if is_cached || self.l1.can_allocate(line.number) {
+            if is_cached || self.l1.make_room(line.number) {
                 self.l1.access(line.number);
             }
-            let sent = self.send(start, alone);
-            let sent = memory.write_for([self.number, self.cpc, self.gpc], line, alone, sent);
+            let sent = memory.write_for([self.cpc, self.gpc], line, alone, start.max(self.port_free));
             self.hold_port(sent, alone);
         }
     }
 
-    /// Reads sectors of a line, and says when they arrive: infinitely late if that is not known yet.
+    /// Reads sectors of a line, and says when they arrive.
     fn read(&mut self, number: u64, wanted: u8, at: f64, memory: &mut Memory) -> f64 {
-        let sent = self.send(at, wanted);
-        let (sent, arrives) = memory.read_for([self.number, self.cpc, self.gpc], number, wanted, sent);
+        let at = at.max(self.port_free);
+        let (sent, arrives) = memory.read_for([self.cpc, self.gpc], number, wanted, at);
         self.hold_port(sent, wanted);
-        if let Some(arrives) = arrives {
-            return arrives + memory.tpc_path(number, self.tpc);
-        }
-        self.stalled_reads.add(number);
-        f64::INFINITY
+        arrives
     }
 
-    /// The first stalled read of a line is sent, and leaves the L2 at `leaves`. Says of which loads it is known now when all lines are
-    /// filled, and when.
-    pub(super) fn sent(&mut self, number: u64, leaves: f64, memory: &Memory) -> Vec<(Load, f64)> {
-        let arrives = leaves + memory.tpc_path(number, self.tpc);
-        let (last, known) = self.stalled_reads.sent(number, arrives);
-        if last && let Some(line) = self.l1.peek(number).filter(|line| *line.ready == f64::INFINITY) {
-            *line.ready = arrives;
-        }
-        known
-    }
-
-    /// Sends sectors of one line, or a request for them, through the port, and says when.
-    fn send(&mut self, from: f64, sectors: u8) -> f64 {
-        let sent = from.max(self.port_free);
-        self.port_free = sent + f64::from(sectors.count_ones()) / self.constants.sm_port_sectors;
-        sent
-    }
-
-    /// Holds the port until a request that stalled in the crossbar is sent.
+    /// Holds the port from when sectors of a line, or a request for them, are sent until they have passed.
     fn hold_port(&mut self, sent: f64, sectors: u8) {
-        self.port_free = self.port_free.max(sent + f64::from(sectors.count_ones()) / self.constants.sm_port_sectors);
+        self.port_free = sent + f64::from(sectors.count_ones()) / self.constants.sm_port_sectors;
     }
 }
 
@@ -216,7 +184,7 @@ mod tests {
         let chip = Chip::load("h200").expect("is built in");
         let constants = Constants::of(&chip);
         let mut memory = Memory::new(&chip, &constants);
-        let mut sm = Sm::new(0, [0, 0], 1 << 16, &constants);
+        let mut sm = Sm::new([0, 0], 1 << 16, &constants);
         let (load, at) = (What::Load { past_l1: false }, crate::pc());
         let request = Traced {
             warp: 0,

@@ -1,8 +1,7 @@
 //! The CTA scheduler: which SM gets the next block, and when.
 //!
 //! One scheduler launches the blocks of the whole chip, at one rate in steady state; where many blocks end at a time it runs ahead of that
-//! (probe `successors`). It is round-robin over the SMs that have room (probe `rounds`), and looks at one GPC after another for those that
-//! have become free. Of a GPC's SMs the model numbers consecutive ones, whose TPCs belong to its CPCs in turn: blocks go to them in that
+//! (probe `successors`). It is round-robin over the SMs that have room (probe `rounds`). Of a GPC's SMs the model numbers consecutive ones, whose TPCs belong to its CPCs in turn: blocks go to them in that
 //! order by the probes `rounds` and `shares`.
 
 use super::super::constants::Constants;
@@ -14,7 +13,7 @@ use std::collections::BinaryHeap;
 pub(super) struct CtaScheduler {
     constants: Constants,
     slots: usize,
-    /// Slots that become free, and when the scheduler sees that.
+    /// Slots that become free, and when.
     pub(super) free: BinaryHeap<Reverse<(u64, usize)>>,
     /// Those of each SM that are, and how many that makes.
     room: Vec<Vec<usize>>,
@@ -77,12 +76,9 @@ impl CtaScheduler {
         self.launched += 1;
     }
 
-    /// A slot of a GPC's SM is free. The scheduler sees that when it looks at the GPC next.
-    pub(super) fn release(&mut self, slot: usize, gpc: usize, now: f64) {
-        let each = self.constants.cta_gpc_cycles;
-        let (round, first) = (each * self.constants.gpcs as f64, each * gpc as f64);
-        let seen = ((now - first) / round).ceil() * round + first;
-        self.free.push(Reverse((key(seen), slot)));
+    /// A slot is free.
+    pub(super) fn release(&mut self, slot: usize, now: f64) {
+        self.free.push(Reverse((key(now), slot)));
     }
 }
 

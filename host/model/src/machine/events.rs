@@ -15,8 +15,6 @@ pub(super) enum Event {
     Lsu { sm: usize },
     /// The last line of a load is filled.
     Fill { slot: usize, warp: usize, number: u32 },
-    /// A CPC can send a stalled read.
-    Send { cpc: usize },
     /// The data stage of an SM serves a request.
     DataStage { sm: usize },
 }

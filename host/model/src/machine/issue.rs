@@ -160,8 +160,7 @@ impl Machine {
     pub(super) fn retire(&mut self, now: f64, slot: usize) {
         if self.slots[slot].as_ref().is_some_and(|block| block.running + block.in_mio == 0) {
             self.slots[slot] = None;
-            let gpc = self.sms[slot % self.sms.len()].gpc;
-            self.scheduler.release(slot, gpc, now);
+            self.scheduler.release(slot, now);
         }
     }
 }

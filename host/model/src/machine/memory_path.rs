@@ -1,4 +1,4 @@
-//! The way of a request from the MIO on: LSU, data stage, stalled reads, fills.
+//! The way of a request from the MIO on: LSU, data stage, fills.
 //!
 //! A saturated unit stalls those before it: a port with too much work queued stalls the LSU, and so does a full data stage.
 
@@ -66,9 +66,7 @@ impl Machine {
                     let load = state.in_flight.iter_mut().find(|load| load.number == request_number);
                     let load = load.expect("a load that is served is in flight");
                     (load.wavefronts, load.entry) = (wavefronts, entry);
-                    if filled.is_finite() {
-                        self.events.schedule(filled, Event::Fill { slot, warp, number: request_number });
-                    }
+                    self.events.schedule(filled, Event::Fill { slot, warp, number: request_number });
                 }
             }
             if counts
@@ -80,32 +78,8 @@ impl Machine {
             self.retire(now, slot);
             self.schedule_select(number * super::SUBPARTITIONS + subpartition, now);
         }
-        self.schedule_send(self.sms[number].cpc);
         self.serve_data_stage(number, now);
         self.schedule_lsu(number, now);
-    }
-
-    /// Has a CPC send its stalled reads once it can.
-    fn schedule_send(&mut self, cpc: usize) {
-        if !self.sends[cpc]
-            && let Some(at) = self.memory.next_send(cpc)
-        {
-            self.sends[cpc] = true;
-            self.events.schedule(at, Event::Send { cpc });
-        }
-    }
-
-    /// Sends as many of the stalled reads of a CPC as can be.
-    pub(super) fn send(&mut self, now: f64, cpc: usize) {
-        self.sends[cpc] = false;
-        while let Some((sm, number, leaves)) = self.memory.send_next(cpc, now) {
-            for ((slot, warp, index), filled) in self.sms[sm].sent(number, leaves, &self.memory) {
-                let block = self.slots[slot].as_ref().expect("a load in flight is a block's");
-                let number = block.warps[warp].requests[index];
-                self.events.schedule(filled, Event::Fill { slot, warp, number });
-            }
-        }
-        self.schedule_send(cpc);
     }
 
     /// The last line of a load is filled: it queues for the data stage.

@@ -174,16 +174,6 @@ impl L2Cache {
         Some(self.lines[index * WAYS + usize::from(*oldest)].number)
     }
 
-    /// Makes a cached line so recently used that no more than so many of its set are more recent.
-    pub(super) fn rejuvenate(&mut self, number: u64, more_recent: usize) {
-        let set = self.set(number);
-        let set = &mut self.sets[set];
-        if let Some(age) = set.age(number).filter(|age| *age > more_recent) {
-            set.tags[more_recent..=age].rotate_right(1);
-            set.ways[more_recent..=age].rotate_right(1);
-        }
-    }
-
     /// Uses a line, and says whether it hit; if it missed, an empty one is allocated, and the evicted one returned.
     pub(super) fn access(&mut self, number: u64) -> (LineMut<'_>, bool, Option<Line>) {
         let index = self.set(number);
@@ -220,16 +210,6 @@ mod tests {
         assert_eq!(cache.access(0).0.valid, 0, "still cached, and now the most recent");
         assert_eq!(cache.access(99).2.expect("the set is full").valid, 1);
         assert!(cache.peek(1).is_none() && cache.peek(0).is_some() && cache.peek(99).is_some());
-    }
-
-    #[test]
-    fn a_line_made_more_recent_is_evicted_after_those_that_are_older_then() {
-        let mut cache = cache(LINE * WAYS as u64);
-        (0..WAYS as u64).for_each(|number| _ = cache.access(number));
-        cache.rejuvenate(0, 10);
-        cache.rejuvenate(15, 10);
-        let evicted = (16..22).map(|number| cache.access(number).2.expect("there is no room").number);
-        assert_eq!(evicted.collect::<Vec<_>>(), [1, 2, 3, 4, 5, 0]);
     }
 
     #[test]

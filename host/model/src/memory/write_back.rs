@@ -26,9 +26,8 @@ impl Memory {
         }
     }
 
-    /// Writes a dirty line back. It stays cached, more recently used than some others.
+    /// Writes a dirty line back. It stays cached.
     fn write_back(&mut self, home: usize, number: u64) {
-        self.l2[home].rejuvenate(number, self.constants.write_back_age);
         let Some(mut line) = self.l2[home].peek(number) else { return };
         let written = *line;
         line.row_activated = false;

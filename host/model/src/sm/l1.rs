@@ -1,9 +1,9 @@
 //! An SM's L1: a sectored, set-associative cache with four tag banks.
 //!
 //! A line takes a way of its set, and one of its bank's places in the data. Ways are 4 in each of 128 sets of a bank (probe `sets`); places
-//! are what shared memory leaves. While the tag stage is idle lines are evicted, so that some places are free for fills (probe `bursts`);
-//! without one a miss is retried, although its set may have a way left. Lines that loads wait for are pinned (probe `on_their_way`). Two
-//! lines of a set that were hit are retained while others come and go (probe `staying`).
+//! are what shared memory leaves. Before a load is looked up lines are evicted, so that some places are free for fills (probe `left`).
+//! Lines that loads wait for are pinned (probe `on_their_way`). Two lines of a set that were hit are retained while others come and go
+//! (probe `staying`).
 
 use super::super::constants::Constants;
 use super::super::hash::{mix, tag};
@@ -116,7 +116,6 @@ pub(super) struct L1 {
     places: usize,
     free_places: usize,
     retained: usize,
-    eviction_sets: usize,
 }
 
 impl L1 {
@@ -131,7 +130,6 @@ impl L1 {
             places,
             free_places: constants.l1_free_lines.min(places / 4).max(1),
             retained: constants.l1_retained_lines,
-            eviction_sets: constants.l1_eviction_sets,
         }
     }
 
@@ -155,28 +153,25 @@ impl L1 {
     }
 
     /// Whether a line that misses finds a place without one of another set being evicted for it.
-    pub(super) fn can_allocate(&self, number: u64) -> bool {
+    fn can_allocate(&self, number: u64) -> bool {
         let (bank, set) = self.bank_and_set(number);
         let bank = &self.banks[bank];
         let set = &bank.sets[set];
         bank.taken < self.places || usize::from(set.count) == self.ways && set.pins[self.ways - 1] == 0
     }
 
-    /// Whether the bank of a line has any line that can be evicted.
-    pub(super) fn can_evict(&self, number: u64) -> bool {
-        self.banks[tag_bank(number)].evictable > 0
-    }
-
-    /// Evicts lines of each bank, up to so many attempts, until it has enough places free.
-    pub(super) fn evict_to_reserve(&mut self, attempts: u32) {
+    /// Evicts lines of each bank until it has enough places free, as far as it finds some that are not pinned.
+    pub(super) fn evict_to_reserve(&mut self) {
         let most = self.places - self.free_places;
         for bank in &mut self.banks {
-            let mut left = attempts;
-            while left > 0 && bank.taken > most {
-                bank.evict(self.eviction_sets);
-                left -= 1;
-            }
+            while bank.taken > most && bank.evict() {}
         }
+    }
+
+    /// Evicts lines until one that misses finds a place, and says whether it does.
+    pub(super) fn make_room(&mut self, number: u64) -> bool {
+        while !self.can_allocate(number) && self.banks[tag_bank(number)].evict() {}
+        self.can_allocate(number)
     }
 
     /// Uses a line. If it misses it is allocated, and the last of its set loses its way if there is none left.
@@ -231,9 +226,12 @@ impl L1 {
 }
 
 impl Bank {
-    /// Evicts a line that is not pinned, if the next sets have one.
-    fn evict(&mut self, sets: usize) {
-        for _ in 0..sets {
+    /// Evicts a line that is not pinned, and says whether there was one.
+    fn evict(&mut self) -> bool {
+        if self.evictable == 0 {
+            return false;
+        }
+        loop {
             let sets = self.sets.len();
             let set = &mut self.sets[self.next_set];
             self.next_set = (self.next_set + SEARCH_STRIDE) % sets;
@@ -241,7 +239,7 @@ impl Bank {
                 set.remove(way);
                 self.taken -= 1;
                 self.evictable -= 1;
-                return;
+                return true;
             }
         }
     }
@@ -299,7 +297,7 @@ mod tests {
 
     /// Uses a line, and says whether it hit.
     fn hits(l1: &mut L1, number: u64) -> bool {
-        l1.evict_to_reserve(64);
+        l1.evict_to_reserve();
         let line = l1.access(number);
         std::mem::replace(line.valid, 1) != 0
     }

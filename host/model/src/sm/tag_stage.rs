@@ -1,13 +1,12 @@
 //! The L1's tag stage: looks up the lines of a load, a wavefront at a time.
 //!
 //! In a wavefront each of the four tag banks looks up the next of its lines. Lines that miss are pinned until the load is served, and the
-//! load takes up an entry of the pending-request table, which is full at 1024 tag-stage wavefronts (probe `pending`). A wavefront that
-//! misses ends the load's turn while other sub-partitions have requests; a line whose bank has only pinned lines is retried (probe
-//! `on_their_way`).
+//! load takes up an entry of the pending-request table, which is full at 1024 tag-stage wavefronts (probe `pending`). A line whose bank has
+//! only pinned lines is retried (probe `on_their_way`).
 
 use super::super::memory::{Memory, sectors};
 use super::data_stage::PendingEntry;
-use super::mio::{MioRequest, SUBPARTITIONS, TagProgress};
+use super::mio::TagProgress;
 use super::{Served, Sm};
 use engine::trace::{Line, TAG_BANKS, Traced, tag_bank};
 
@@ -21,11 +20,9 @@ enum Lookup {
     Miss,
 }
 
-/// When the tag stage was busy last, and the idle cycles since that evicted nothing yet.
+/// What the tag stage has to do with loads that are not served yet.
 #[derive(Default)]
 pub(super) struct TagStage {
-    last_lookup: f64,
-    idle_cycles: f64,
     /// Loads that are looked up and pin lines: without one no line would ever be unpinned, and every line finds room.
     pinning_loads: usize,
     /// Loads that missed so far, and tag-stage wavefronts of those in the pending-request table.
@@ -34,15 +31,6 @@ pub(super) struct TagStage {
 }
 
 impl Sm {
-    /// Evicts lines while the tag stage is idle, for so many cycles.
-    fn evict_while_idle(&mut self, cycles: f64) {
-        let idle = &mut self.tags.idle_cycles;
-        *idle += cycles.max(0.0);
-        let count = (*idle / self.constants.l1_eviction_cycles).floor();
-        *idle = (*idle - count * self.constants.l1_eviction_cycles).max(0.0);
-        self.l1.evict_to_reserve(count.min(64.0) as u32);
-    }
-
     /// Gives back what a load took up that the data stage has served.
     pub(super) fn release(&mut self, entry: PendingEntry, lines: &[Line]) {
         let PendingEntry { tag_wavefronts, pinned, .. } = entry;
@@ -64,13 +52,9 @@ impl Sm {
         now: f64,
         memory: &mut Memory,
     ) -> Option<Served> {
-        let MioRequest { slot, warp, index, mut progress, .. } = self.mio.subpartitions[subpartition].queue[0];
-        let this = (slot, warp, index);
-        let is_other = |other: &usize| *other != subpartition;
-        let contended =
-            (0..SUBPARTITIONS).filter(is_other).any(|other| !self.mio.subpartitions[other].queue.is_empty());
+        let mut progress = self.mio.subpartitions[subpartition].queue[0].progress;
         let mut at = now;
-        self.evict_while_idle(now - self.tags.last_lookup);
+        self.l1.evict_to_reserve();
         while progress.looked_up < lines.len() {
             let TagProgress { looked_up, misses, .. } = progress;
             let is_table_full = self.tags.pending_wavefronts >= self.constants.pending_tag_wavefronts;
@@ -81,14 +65,10 @@ impl Sm {
                 progress.next[bank] = (progress.next[bank]..lines.len()).find(of_bank).unwrap_or(lines.len());
                 let Some(line) = lines.get(progress.next[bank]) else { continue };
                 let number = line.number;
-                if !bypasses_l1 && self.l1.peek(number).is_none() {
-                    while !self.l1.can_allocate(number) && self.l1.can_evict(number) {
-                        self.l1.evict_to_reserve(1);
-                    }
-                    if !self.l1.can_allocate(number) && self.tags.pinning_loads > 0 {
-                        stalls = true;
-                        continue;
-                    }
+                let is_known = bypasses_l1 || self.l1.peek(number).is_some();
+                if !is_known && !self.l1.make_room(number) && self.tags.pinning_loads > 0 {
+                    stalls = true;
+                    continue;
                 }
                 let (ready, lookup) = self.look_up_line(line, bypasses_l1, at, memory);
                 if !bypasses_l1 && lookup != Lookup::Hit {
@@ -97,11 +77,7 @@ impl Sm {
                 }
                 progress.next[bank] += 1;
                 progress.looked_up += 1;
-                if ready.is_finite() {
-                    progress.filled = progress.filled.max(ready);
-                } else {
-                    self.stalled_reads.depend(this, number);
-                }
+                progress.filled = progress.filled.max(ready);
                 progress.misses += usize::from(lookup != Lookup::Hit);
                 missed += u32::from(lookup == Lookup::Miss);
             }
@@ -116,15 +92,14 @@ impl Sm {
             self.mio.subpartitions[subpartition].awaits_line = advanced == 0;
             // It sends one read a cycle.
             at += f64::from(missed.max(1));
-            self.tags.last_lookup = at;
-            if stalls || missed > 0 && contended && progress.looked_up < lines.len() {
+            if stalls {
                 self.lsu_free = at;
                 self.mio.subpartitions[subpartition].queue[0].progress = progress;
                 return None;
             }
         }
         let TagProgress { misses, filled, tag_wavefronts, pinned, .. } = progress;
-        let data = data_wavefronts(request, lines.len(), misses, tag_wavefronts);
+        let data = data_wavefronts(request, lines.len(), misses);
         let tags = f64::from(tag_wavefronts);
         memory.traffic.l1_data_wavefronts += data;
         memory.traffic.l1_tag_wavefronts += tags;
@@ -138,7 +113,7 @@ impl Sm {
         self.tags.pinning_loads += usize::from(pinned != 0);
         self.tags.pending_loads += 1;
         Some(Served::Miss {
-            filled: self.stalled_reads.looked_up(this, filled.max(at)),
+            filled: filled.max(at),
             wavefronts: data.max(self.constants.load_min_cycles),
             entry: PendingEntry { order: self.tags.pending_loads, tag_wavefronts, pinned },
         })
@@ -164,17 +139,9 @@ impl Sm {
     }
 }
 
-/// Data-stage wavefronts of a load of so many lines, of which so many missed, after so many tag-stage wavefronts: lines that missed have
-/// wavefronts of their own, by tag-stage wavefront. The more lines are retried, the fewer conflicts each of these has.
-fn data_wavefronts(request: Traced, lines: usize, misses: usize, tag_wavefronts: u32) -> f64 {
-    let wavefronts = if 2 * misses < lines {
-        f64::from(request.wavefronts)
-    } else {
-        let retried = f64::from(tag_wavefronts.saturating_sub(u32::from(request.tag_wavefronts)));
-        let missing = f64::from(request.miss_wavefronts);
-        let [conflicts, most] = [missing, lines as f64].map(|all| all - f64::from(request.tag_wavefronts));
-        missing + if retried > 0.0 { retried * (1.0 - conflicts / most) } else { 0.0 }
-    };
+/// Data-stage wavefronts of a load of so many lines, of which so many missed: lines that missed have wavefronts of their own.
+fn data_wavefronts(request: Traced, lines: usize, misses: usize) -> f64 {
+    let wavefronts = if 2 * misses < lines { request.wavefronts } else { request.miss_wavefronts };
     // Hits do not wait for misses.
-    wavefronts + f64::from(u8::from((1..lines).contains(&misses)))
+    f64::from(wavefronts) + f64::from(u8::from((1..lines).contains(&misses)))
 }

@@ -156,31 +156,30 @@ fn loads_wait_behind_stores_that_a_saturated_l2_stalls() {
     }
 }
 
-/// What the probe `shares` measured on an H200: how much more than the mean the SMs of smaller CPCs read at random, of lines that the L2
-/// has and of others.
+/// What the probe `shares` measured on an H200: how much more than the mean the SMs of smaller CPCs read at random of lines that the L2
+/// has.
 #[test]
 fn cpcs_have_the_same_share_of_a_saturated_l2_however_many_sms_they_have() {
     let at = crate::pc();
-    for (of, known, measured) in [(1 << 15, 1 << 15, 1.21), (1 << 26, 0, 1.35)] {
-        let mut machine = eight_blocks(Instructions::in_flight(at, 1, 4.0), known, |trace, slot, warp| {
-            for i in 0..256 {
-                let first = ((slot * 8 + u64::from(warp)) << 8 | i) << 5;
-                load(trace, at, warp, 32, |lane| noise(first | lane) as u64 * 3 % of);
-            }
-        });
-        while machine.happen().is_some_and(|now| now < BEGIN + 60_000.0) {}
-        let (sms, cpcs) = (machine.sms.len(), machine.constants.cpcs());
-        let mut made = vec![0.0; sms];
-        for block in machine.slots.iter().flatten() {
-            made[block.sm] += block.warps.iter().map(|warp| warp.next).sum::<usize>() as f64;
+    let (lines, measured) = (1 << 15, 1.21);
+    let mut machine = eight_blocks(Instructions::in_flight(at, 1, 4.0), lines, |trace, slot, warp| {
+        for i in 0..256 {
+            let first = ((slot * 8 + u64::from(warp)) << 8 | i) << 5;
+            load(trace, at, warp, 32, |lane| noise(first | lane) as u64 * 3 % lines);
         }
-        let mean = |of: &dyn Fn(usize) -> bool| {
-            let of: Vec<f64> = (0..sms).filter(|sm| of(*sm)).map(|sm| made[sm]).collect();
-            of.iter().sum::<f64>() / of.len() as f64
-        };
-        let cpc = |sm: usize| machine.sms[sm].cpc;
-        let small = |sm: usize| (0..sms).filter(|other| cpc(*other) == cpc(sm)).count() < sms / cpcs;
-        let predicted = mean(&small) / mean(&|_| true);
-        assert!((predicted - measured).abs() < 0.18, "of {of} lines: {predicted:.3} for {measured}");
+    });
+    while machine.happen().is_some_and(|now| now < BEGIN + 60_000.0) {}
+    let (sms, cpcs) = (machine.sms.len(), machine.constants.cpcs());
+    let mut made = vec![0.0; sms];
+    for block in machine.slots.iter().flatten() {
+        made[block.sm] += block.warps.iter().map(|warp| warp.next).sum::<usize>() as f64;
     }
+    let mean = |of: &dyn Fn(usize) -> bool| {
+        let of: Vec<f64> = (0..sms).filter(|sm| of(*sm)).map(|sm| made[sm]).collect();
+        of.iter().sum::<f64>() / of.len() as f64
+    };
+    let cpc = |sm: usize| machine.sms[sm].cpc;
+    let small = |sm: usize| (0..sms).filter(|other| cpc(*other) == cpc(sm)).count() < sms / cpcs;
+    let predicted = mean(&small) / mean(&|_| true);
+    assert!((predicted - measured).abs() < 0.18, "{predicted:.3} for {measured}");
 }
