@@ -125,6 +125,7 @@ constants! {
         mio_queue_entries: usize, 1 to 1024;
         lsu_queue_entries: usize, 1 to 1024;
         load_min_cycles: f64, 0.1 to 100;
+        store_coalescer_lines: usize, 1 to 1024;
         store_merge_lines: usize, 0 to 32;
         pending_tag_wavefronts: u32, 1 to 1e6;
         data_stage_queue: usize, 0 to 1024;

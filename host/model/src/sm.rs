@@ -12,6 +12,7 @@ use super::constants::Constants;
 use super::memory::{Memory, sectors};
 use engine::trace::{Line, Lines, Traced, What};
 use l1::L1;
+use std::collections::VecDeque;
 use tag_stage::TagStage;
 
 /// What has become of a request.
@@ -36,6 +37,8 @@ pub(super) struct Sm {
     tags: TagStage,
     l1: L1,
     pub(super) data_stage: DataStage,
+    /// The lines stored to last, and their sectors on the way to the L2.
+    store_coalescer: VecDeque<(u64, u8)>,
     /// When the port to the crossbar is free.
     pub(super) port_free: f64,
     /// When the next block can be launched.
@@ -62,6 +65,7 @@ impl Sm {
             tags: TagStage::default(),
             l1: L1::new(l1_bytes, constants),
             data_stage: DataStage::new(constants),
+            store_coalescer: VecDeque::with_capacity(constants.store_coalescer_lines),
             port_free,
             next_launch,
             barrier_free,
@@ -145,11 +149,21 @@ impl Sm {
         }
     }
 
-    /// Stores to `lines`. Sectors that the warp has just stored to `before` go to the L2 with those.
+    /// Stores to `lines`. Sectors that the warp has just stored to `before`, or that the coalescer has on the way, go to the L2 with those.
     fn store(&mut self, lines: &[Line], before: &[Line], start: f64, memory: &mut Memory) {
         for line in lines {
             let merged = before.iter().find(|other| other.number == line.number).map_or(0, sectors);
-            let alone = sectors(line) & !merged;
+            let coalescer = &mut self.store_coalescer;
+            let stored = match coalescer.iter_mut().find(|(number, _)| *number == line.number) {
+                Some((_, stored)) => stored,
+                None => {
+                    coalescer.truncate(self.constants.store_coalescer_lines - 1);
+                    coalescer.push_front((line.number, 0));
+                    &mut coalescer[0].1
+                }
+            };
+            let alone = sectors(line) & !merged & !*stored;
+            *stored |= sectors(line);
             let is_cached = self.l1.peek(line.number).is_some();
             if is_cached || self.l1.make_room(line.number) {
                 self.l1.access(line.number);
@@ -177,7 +191,7 @@ impl Sm {
 mod tests {
     use super::super::chip::Chip;
     use super::*;
-    use engine::trace::LinesEnd;
+    use engine::trace::{Flow, LinesEnd};
 
     #[test]
     fn hits_and_misses_of_a_load_have_data_wavefronts_of_their_own() {
@@ -194,6 +208,7 @@ mod tests {
             miss_wavefronts: 1,
             tag_wavefronts: 1,
             lines_end: LinesEnd::default(),
+            flow: Flow::default(),
         };
         let lines = [3, 4].map(|number| Line { number, bytes: [32; 4] });
         let mut wavefronts = |lines: &[Line], at: f64| {

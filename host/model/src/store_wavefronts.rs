@@ -70,7 +70,7 @@ impl StoreWavefronts {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use engine::trace::{Line, Traced};
+    use engine::trace::{Flow, Line, Traced};
 
     #[test]
     fn wavefronts_and_conflicts_of_stores_are_those_of_the_launch() {
@@ -78,7 +78,16 @@ mod tests {
         let at = crate::pc();
         let mut add = |warp, what, wavefronts, tag_wavefronts, lines: &[Line]| {
             let lines_end = trace.add_lines(lines);
-            trace.requests.push(Traced { warp, what, at, wavefronts, miss_wavefronts: 0, tag_wavefronts, lines_end });
+            trace.requests.push(Traced {
+                warp,
+                what,
+                at,
+                wavefronts,
+                miss_wavefronts: 0,
+                tag_wavefronts,
+                lines_end,
+                flow: Flow::default(),
+            });
         };
         let [line, next, other] = [1, 2, 3].map(|number| Line { number, bytes: [32; 4] });
         add(0, What::Store, 1, 1, &[line]);

@@ -62,7 +62,7 @@ impl Cost {
         let special = |slots: u8| Self::new(slots, 20 + slots, Unit::Special);
         let exact = |slots: u8| Self::new(slots, 4 * slots, Unit::Special);
         match instruction.opcode {
-            "ld" if form.has("param") || form.has("const") => Self::FREE,
+            "ld" if form.has("param") => Self::FREE,
             "ld" if form.has("local") => Self::new(1, 35, Unit::Full),
             "cvta" => Self::FREE,
             "mov" => match instruction.operands.get(1) {

@@ -12,7 +12,7 @@ fn a_wavefront_takes_two_cycles_and_the_data_stage_serves_two_loads() {
             load(&mut trace, at, warp, ways, |line| 33 * line);
             trace.requests.last_mut().expect("it was added").what = what;
         }
-        let mut machine = one_block(trace, at, 1, 1 << 10);
+        let mut machine = one_block(trace, 1, 1 << 10);
         let mut times = [0.0; 2];
         while let Some(now) = machine.happen()
             && let Some(block) = &machine.slots[0]

@@ -2,14 +2,14 @@ use super::*;
 
 /// Of loads that hit in the L2, but for one, how many are issued until that arrives.
 #[test]
-fn without_a_register_left_a_warp_stalls_on_its_oldest_load_and_after_a_round_on_all() {
+fn a_warp_stalls_on_its_oldest_load_if_it_has_issued_as_many_as_ptxas_has_registers_for() {
     let at = crate::pc();
     let made = |of_memory: usize| {
         let mut trace = Trace::default();
         for i in 0..32 {
             load(&mut trace, at, 0, 1, |_| if i == of_memory { 1 << 20 } else { i as u64 });
         }
-        let mut machine = one_block_of(trace, Instructions::in_rounds(at, 16, 13, 1.0), 224, 32);
+        let mut machine = one_block_of(trace, Pace(64, 1), 224, 32);
         let mut made = 0;
         while let Some(now) = machine.happen()
             && let Some(block) = &machine.slots[0]
@@ -21,12 +21,12 @@ fn without_a_register_left_a_warp_stalls_on_its_oldest_load_and_after_a_round_on
         }
         made
     };
-    assert_eq!([0, 1, 2, 3, 15, 16, 20].map(made), [13, 14, 15, 16, 16, 29, 32]);
+    assert_eq!([0, 1, 2, 3, 15, 16, 20].map(made), [13, 14, 15, 16, 28, 29, 32]);
 }
 
 /// How far eight blocks of eight warps have come, each warp with so many loads of 32 lines in flight, when the oldest has issued half of
 /// its loads, as a share of that. The lines are all the same, or each load has its own, which the L2 has.
-fn come_by_age(in_flight: usize, same: bool) -> Vec<f64> {
+fn come_by_age(in_flight: u32, same: bool) -> Vec<f64> {
     const LOADS: u64 = 256;
     const KNOWN: u64 = 1 << 17;
     let at = crate::pc();
@@ -38,8 +38,8 @@ fn come_by_age(in_flight: usize, same: bool) -> Vec<f64> {
         }
         trace
     };
-    let instructions = Instructions::in_flight(at, in_flight, 1.0);
-    let mut machine = blocks_of((0..8).map(requests).collect(), instructions, 224, KNOWN);
+    let pace = Pace(in_flight, 1);
+    let mut machine = blocks_of((0..8).map(requests).collect(), pace, 224, KNOWN);
     let come = |machine: &Machine, slot: usize| {
         let block = machine.slots[slot].as_ref().expect("none has ended");
         block.warps.iter().map(|warp| warp.next as u64).sum::<u64>()
@@ -85,8 +85,8 @@ fn cycles_between_barriers(blocks: usize, warps: u16, add_step: impl Fn(&mut Tra
         }
         trace
     };
-    let instructions = Instructions::in_flight(at, 2, 2.0);
-    let mut machine = blocks_of((0..blocks).map(requests).collect(), instructions, 28, 0);
+    let pace = Pace(2, 2);
+    let mut machine = blocks_of((0..blocks).map(requests).collect(), pace, 28, 0);
     let (mut begun, mut ended) = (0.0, 0.0);
     while let Some(now) = machine.happen() {
         // Once all have arrived for the first time.
@@ -155,31 +155,4 @@ fn warps_that_skip_a_step_take_lsu_cycles_as_well() {
             );
         }
     }
-}
-
-#[test]
-fn warps_issue_predicated_accesses_if_they_are_few_and_of_shared_memory() {
-    let at = crate::pc();
-    let passed = |what: What, requests: usize, after_a_barrier: bool| {
-        let mut trace = Trace::default();
-        load(&mut trace, at, 1, 1, |_| 0);
-        if after_a_barrier {
-            wait(&mut trace, at);
-        }
-        for _ in 0..requests {
-            load(&mut trace, at, 0, 1, |_| 0);
-            trace.requests.last_mut().expect("it was added").what = what;
-        }
-        wait(&mut trace, at);
-        let made = trace.requests.len();
-        let [adds, skips] = &requests_by_warp(&mut trace)[..] else { panic!("there are two warps") };
-        assert_eq!(adds.len(), requests + usize::from(after_a_barrier) + 1, "who makes them issues nothing else");
-        assert!(trace.requests[made..].iter().all(|request| request.warp == 1 && request.wavefronts == 0));
-        assert_eq!(skips.len(), 2 + usize::from(after_a_barrier) + trace.requests.len() - made);
-        trace.requests.len() - made
-    };
-    assert_eq!([1, 4, 5].map(|requests| passed(What::SharedLoad, requests, true)), [1, 4, 0]);
-    assert_eq!(passed(What::SharedStore, 3, true), 3);
-    assert_eq!(passed(What::SharedLoad, 3, false), 0, "only between two barriers");
-    assert_eq!(passed(What::Store, 3, true), 0);
 }

@@ -8,7 +8,7 @@ fn pinned_lines_keep_their_places_and_other_misses_are_retried() {
     let chip = Chip::load("h200").expect("is built in");
     let at = crate::pc();
     let passes = |l1_kib: u64, warps: u64| {
-        let mut machine = Machine::new(&chip, Instructions::default(), 2, l1_kib << 10, u64::MAX);
+        let mut machine = Machine::new(&chip, 2, l1_kib << 10, u64::MAX);
         for block in 0..2 * u64::from(chip.sm_count) {
             let mut trace = Trace::default();
             for (warp, i) in (0..warps / 2).flat_map(|warp| (0..LOADS).map(move |i| (warp, i))) {
@@ -45,12 +45,12 @@ fn loads_of_more_lines_than_there_are_places_end() {
     let chip = Chip::load("h200").expect("is built in");
     let at = crate::pc();
     for l1_bytes in [128, 4 << 10] {
-        let mut machine = Machine::new(&chip, Instructions::in_flight(at, 4, 1.0), 1, l1_bytes, u64::MAX);
+        let mut machine = Machine::new(&chip, 1, l1_bytes, u64::MAX);
         let mut trace = Trace::default();
         for (warp, i) in (0..8).flat_map(|warp| (0..16).map(move |i| (warp, i))) {
             load(&mut trace, at, warp, 32, |lane| 32 * (16 * u64::from(warp) + i) + lane);
         }
-        machine.take(trace);
+        machine.take(Pace(4, 1).set(trace));
         assert_eq!(machine.finish().loads, 8 * 16, "{l1_bytes} bytes");
     }
 }
@@ -61,14 +61,14 @@ fn loads_of_more_lines_than_there_are_places_end() {
 fn lines_that_warps_share_miss_again_for_some() {
     const LOADS: u64 = 512;
     let at = crate::pc();
-    let reads = |l1_kib: u64, in_flight: usize, warps: u16, group: u16| {
+    let reads = |l1_kib: u64, in_flight: u32, warps: u16, group: u16| {
         let mut trace = Trace::default();
         for (i, warp) in (0..LOADS).flat_map(|i| (0..warps).map(move |warp| (i, warp))) {
             let first = (u64::from(warp / group) * LOADS + i) * 32;
             let line = |lane| (first + lane) as u32;
             load(&mut trace, at, warp, 32, |lane| u64::from(line(lane).wrapping_mul(0x9E37_79B1) >> 15));
         }
-        let mut machine = one_block_of(trace, Instructions::in_flight(at, in_flight, 10.0), l1_kib, 1 << 17);
+        let mut machine = one_block_of(trace, Pace(in_flight, 10), l1_kib, 1 << 17);
         let before = machine.memory.traffic.l2_read_sectors;
         while machine.happen().is_some() {}
         (machine.memory.traffic.l2_read_sectors - before) / machine.loads as f64
@@ -96,7 +96,7 @@ fn lines_that_warps_share_miss_again_for_some() {
         (28, 4, 32, 32, 13.07),
         (28, 2, 32, 8, 10.44),
     ];
-    let off = |&(l1_kib, in_flight, warps, group, measured): &(u64, usize, u16, u16, f64)| {
+    let off = |&(l1_kib, in_flight, warps, group, measured): &(u64, u32, u16, u16, f64)| {
         let predicted = reads(l1_kib, in_flight, warps, group);
         (predicted / measured).ln().abs()
     };
@@ -118,9 +118,9 @@ fn warps_of_more_blocks_miss_more_of_the_lines_they_share() {
         }
         trace
     };
-    let reads = |blocks: u64, in_flight: usize| {
-        let instructions = Instructions::in_flight(at, in_flight, 8.0);
-        let mut machine = blocks_of((0..blocks).map(requests).collect(), instructions, 224, 0);
+    let reads = |blocks: u64, in_flight: u32| {
+        let pace = Pace(in_flight, 8);
+        let mut machine = blocks_of((0..blocks).map(requests).collect(), pace, 224, 0);
         while machine.happen().is_some() {}
         machine.memory.traffic.l2_read_sectors / machine.loads as f64
     };
@@ -138,7 +138,7 @@ fn warps_of_more_blocks_miss_more_of_the_lines_they_share() {
         (6, 1, 4.04),
         (8, 1, 4.70),
     ];
-    let off = |&(blocks, in_flight, measured): &(u64, usize, f64)| (reads(blocks, in_flight) / measured).ln().abs();
+    let off = |&(blocks, in_flight, measured): &(u64, u32, f64)| (reads(blocks, in_flight) / measured).ln().abs();
     let mean = (all.iter().map(off).sum::<f64>() / all.len() as f64).exp();
     assert!(mean < 1.5, "a factor of {mean:.2} in the mean");
 }
@@ -149,7 +149,7 @@ fn warps_of_more_blocks_miss_more_of_the_lines_they_share() {
 fn stores_evict_lines_of_the_l1() {
     let at = crate::pc();
     for (lanes, measured) in [(32, 4.04), (64, 1.56)] {
-        let mut machine = eight_blocks(Instructions::in_flight(at, 1, 6.0), 0, |trace, slot, warp| {
+        let mut machine = eight_blocks(Pace(1, 6), 0, |trace, slot, warp| {
             let first = (slot * 8 + u64::from(warp)) * 32;
             for i in 0..64 {
                 let mut bytes = [0; 4];
@@ -163,6 +163,7 @@ fn stores_evict_lines_of_the_l1() {
                     miss_wavefronts: wavefronts,
                     tag_wavefronts,
                     lines_end,
+                    flow: Flow::default(),
                 };
                 let row = lines(vec![first / lanes * 2 + i / 32]);
                 let lines_end = trace.add_lines(&row);

@@ -13,7 +13,7 @@ fn a_hit_waits_while_misses_are_looked_up() {
             load(&mut trace, at, warp, 32, |lane| lane + if same { 0 } else { 32 * u64::from(warp) });
         }
         load(&mut trace, at, last, 1, |_| 1 << 20);
-        let mut machine = one_block(trace, at, 1, 0);
+        let mut machine = one_block(trace, 1, 0);
         let (mut now, mut begun) = (0.0, 0.0);
         loop {
             let warps = &machine.slots[0].as_ref().expect("it is at work").warps;
@@ -21,8 +21,8 @@ fn a_hit_waits_while_misses_are_looked_up() {
             if first.next < 2 {
                 begun = now;
             }
-            if last.next == 3 && last.arrival(ALL, now).is_finite() {
-                return last.arrival(ALL, now) - begun;
+            if last.next == 3 && last.arrival(u64::MAX, now).is_finite() {
+                return last.arrival(u64::MAX, now) - begun;
             }
             now = machine.happen().expect("it is at work");
         }
@@ -55,9 +55,9 @@ fn a_hit_waits_once_the_pending_request_table_has_1024_tag_stage_wavefronts() {
         }
         let mut chip = Chip { sm_count: 1, ..Chip::load("h200").expect("is built in") };
         chip.latency[3] = 1e5;
-        let mut machine = Machine::new(&chip, Instructions::in_flight(at, 12, 1.0), 1, 248 << 10, u64::MAX);
+        let mut machine = Machine::new(&chip, 1, 248 << 10, u64::MAX);
         machine.scheduler.free.clear();
-        machine.launch(trace, 0, BEGIN, 0.0);
+        machine.launch(Pace(12, 1).set(trace), 0, BEGIN, 0.0);
         let now = std::iter::from_fn(|| machine.happen()).find(|now| *now > BEGIN + 1.5e5);
         now.expect("lines of memory are not here yet");
         machine.slots[0].as_ref().expect("it is at work").warps[31].next < HITS
@@ -85,12 +85,12 @@ fn the_lsu_serves_the_sub_partitions_requests_in_order() {
         load(&mut trace, at, 3, 1, |_| 0);
         let warps = usize::from((0..32).filter(is_other).max().unwrap_or(0).max(3) + 1);
         let when: Vec<_> = (0..warps).map(|warp| if warp == 3 { later } else { 0.0 }).collect();
-        let mut machine = warps_that_begin(trace, Instructions::in_flight(at, 4, 1.0), at, &when);
+        let mut machine = warps_that_begin(trace, Pace(4, 1), &when);
         loop {
             machine.happen().expect("it is at work");
             let last = &machine.slots[0].as_ref().expect("it is at work").warps[3];
-            if last.next == 1 && last.arrival(ALL, 0.0).is_finite() {
-                return last.arrival(ALL, 0.0) - LATER - later;
+            if last.next == 1 && last.arrival(u64::MAX, 0.0).is_finite() {
+                return last.arrival(u64::MAX, 0.0) - LATER - later;
             }
         }
     };

@@ -4,7 +4,7 @@ use super::*;
 fn a_saturated_l2_stalls_stores() {
     const WARPS: u16 = 8;
     let chip = Chip::load("h200").expect("is built in");
-    let mut machine = Machine::new(&chip, Instructions::default(), 8, chip.l1_bytes, u64::MAX);
+    let mut machine = Machine::new(&chip, 8, chip.l1_bytes, u64::MAX);
     let at = crate::pc();
     for block in 0..16 * u64::from(chip.sm_count) {
         let mut trace = Trace::default();
@@ -22,6 +22,7 @@ fn a_saturated_l2_stalls_stores() {
                 miss_wavefronts: 1,
                 tag_wavefronts: 8,
                 lines_end,
+                flow: Flow::default(),
             });
         }
         machine.take(trace);
@@ -44,7 +45,7 @@ fn the_last_fill_of_a_load_comes_much_later_than_most() {
     let at = crate::pc();
     let means = |warps: u64| {
         let (sms, resident) = (u64::from(chip.sm_count), warps / 8);
-        let mut machine = Machine::new(&chip, Instructions::default(), resident, 224 << 10, u64::MAX);
+        let mut machine = Machine::new(&chip, resident, 224 << 10, u64::MAX);
         for block in 0..sms * resident {
             let mut trace = Trace::default();
             for (i, warp) in (0..LOADS as u64).flat_map(|i| (0..8).map(move |warp| (i, warp))) {
@@ -92,7 +93,7 @@ fn loads_wait_behind_stores_that_a_saturated_l2_stalls() {
     let chip = Chip::load("h200").expect("is built in");
     let at = crate::pc();
     let median = |storing: u16, lines: u16| {
-        let mut machine = Machine::new(&chip, Instructions::default(), 1, 224 << 10, u64::MAX);
+        let mut machine = Machine::new(&chip, 1, 224 << 10, u64::MAX);
         for number in 0..1 << 14 {
             machine.memory.read(0, number, 1, 0.0);
             machine.memory.read(4, number, 1, 0.0);
@@ -122,6 +123,7 @@ fn loads_wait_behind_stores_that_a_saturated_l2_stalls() {
                         miss_wavefronts,
                         tag_wavefronts: 8,
                         lines_end,
+                        flow: Flow::default(),
                     });
                 }
             }
@@ -162,7 +164,7 @@ fn loads_wait_behind_stores_that_a_saturated_l2_stalls() {
 fn cpcs_have_the_same_share_of_a_saturated_l2_however_many_sms_they_have() {
     let at = crate::pc();
     let (lines, measured) = (1 << 15, 1.21);
-    let mut machine = eight_blocks(Instructions::in_flight(at, 1, 4.0), lines, |trace, slot, warp| {
+    let mut machine = eight_blocks(Pace(1, 4), lines, |trace, slot, warp| {
         for i in 0..256 {
             let first = ((slot * 8 + u64::from(warp)) << 8 | i) << 5;
             load(trace, at, warp, 32, |lane| noise(first | lane) as u64 * 3 % lines);

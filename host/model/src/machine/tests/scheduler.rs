@@ -4,7 +4,7 @@ use super::*;
 #[test]
 fn blocks_are_launched_round_robin_on_the_sms_that_have_room() {
     let chip = Chip::load("h200").expect("is built in");
-    let mut machine = Machine::new(&chip, Instructions::default(), 2, 224 << 10, u64::MAX);
+    let mut machine = Machine::new(&chip, 2, 224 << 10, u64::MAX);
     let launch = |machine: &mut Machine, at: f64| machine.scheduler.take_slot(at) % 132;
     let first: Vec<_> = (0..2 * 132).map(|_| launch(&mut machine, 0.0)).collect();
     assert!(first.iter().copied().eq((0..132).chain(0..132)), "one on each, then another");
@@ -33,7 +33,7 @@ fn where_many_blocks_end_the_cta_scheduler_runs_ahead_and_then_launches_at_one_r
         ]),
     ];
     for (warps, each, apart, bound, measured) in cases {
-        let mut machine = Machine::new(&chip, Instructions::default(), each, 224 << 10, u64::MAX);
+        let mut machine = Machine::new(&chip, each, 224 << 10, u64::MAX);
         let (at, room, sms) = (crate::pc(), machine.slots.len(), machine.sms.len());
         machine.scheduler.free.clear();
         machine.scheduler.launched = room as u64;
