@@ -13,6 +13,7 @@ use engine::Pc;
 use engine::trace::{Flow, Line, Lines, TAG_BANKS, Traced, WHOLE_BLOCK, What, tag_bank};
 use gpu::suite::noise;
 use std::cmp::Reverse;
+use std::collections::BTreeMap;
 
 /// How the requests of warps follow one another: so many loads of each in flight, and a request after so many instructions.
 #[derive(Clone, Copy)]
@@ -22,12 +23,18 @@ impl Pace {
     /// Has the requests of a trace follow one another so.
     fn set(self, mut trace: Trace) -> Trace {
         let Self(in_flight, instructions) = self;
+        let mut issued = BTreeMap::<u16, u32>::new();
         for request in &mut trace.requests {
             let is_load = matches!(request.what, What::Load { .. } | What::SharedLoad | What::Constant);
             let needs = match request.what {
                 // ptxas issues first what follows it.
                 What::SharedStore => 0,
-                _ if is_load => u64::MAX << (in_flight - 1),
+                _ if is_load => {
+                    let issued = issued.entry(request.warp).or_default();
+                    *issued += 1;
+                    // All that are in flight together are used before another is issued.
+                    if (*issued - 1).is_multiple_of(in_flight) { u64::MAX } else { 0 }
+                }
                 _ => u64::MAX,
             };
             request.flow = Flow { issue: instructions, chain: 5 * instructions / 2, needs, after: 0 };

@@ -33,7 +33,7 @@ fn a_wavefront_takes_two_cycles_and_the_data_stage_serves_two_loads() {
         for (ways, measured) in [1, 2, 4, 8, 16, 32].into_iter().zip(measured) {
             let predicted = cycles(what, warps, ways);
             let error: f64 = predicted / measured - 1.0;
-            assert!(error.abs() < 0.08, "{what:?} of {warps} warps, {ways} ways: {predicted:.1} for {measured}");
+            assert!(error.abs() < 0.1, "{what:?} of {warps} warps, {ways} ways: {predicted:.1} for {measured}");
         }
     }
 }

@@ -147,6 +147,11 @@ fn warps_that_skip_a_step_take_lsu_cycles_as_well() {
                         trace.requests.last_mut().expect("it was added").what = what;
                     }
                 }
+                // The others issue them without a lane.
+                for warp in (adding..8).flat_map(|warp| [warp; 3]) {
+                    load(trace, at, warp, 0, |line| line);
+                    trace.requests.last_mut().expect("it was added").what = What::SharedStore;
+                }
             });
             let error = predicted / measured - 1.0;
             assert!(
