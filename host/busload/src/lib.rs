@@ -29,6 +29,7 @@ pub mod cli;
 pub mod compare;
 pub mod doctor;
 pub mod explain;
+pub mod foreign;
 pub mod predict;
 pub mod profile;
 pub mod ptx;
