@@ -62,6 +62,12 @@ impl Program {
         self.parameters.iter().map(|(_, bytes)| bytes.div_ceil(8) as usize).sum()
     }
 
+    /// Bytes of its static arrays in shared memory.
+    #[must_use]
+    pub fn shared_bytes(&self) -> u64 {
+        self.shared.iter().map(|(_, bytes)| *bytes).sum()
+    }
+
     /// Variables of the module's global and constant memory that it names, and their bytes: each is a buffer of the plan.
     pub fn variables(&self) -> impl Iterator<Item = (&'static str, u64)> {
         self.variables.iter().map(|variable| (variable.name, variable.bytes))

@@ -308,7 +308,8 @@ mod tests {
             (LAUNCH.replace("4", "99999999999999999999"), 3, ""),
         ] {
             let error = parse(&text).err().expect(what).to_string();
-            let place = if line == 0 { "folder/launch.toml: ".to_owned() } else { format!("folder/launch.toml:{line}: ") };
+            let place =
+                if line == 0 { "folder/launch.toml: ".to_owned() } else { format!("folder/launch.toml:{line}: ") };
             assert!(error.starts_with(&place) && error.contains(what), "{text}: {error}");
         }
     }

@@ -98,7 +98,9 @@ fn parse(bytes: &[u8]) -> Result<Array, String> {
         .ok_or("its header names no simple type (`descr`): save an array of numbers")?;
     let size: u64 = descr.trim_start_matches(|c: char| !c.is_ascii_digit()).parse().unwrap_or(0);
     if !(1..=8).contains(&size) || descr.starts_with('>') {
-        return Err(format!("its elements are `{descr}`: save them as little-endian numbers of 1 to 8 bytes, such as `<f4`"));
+        return Err(format!(
+            "its elements are `{descr}`: save them as little-endian numbers of 1 to 8 bytes, such as `<f4`"
+        ));
     }
     let shape = field(header, "shape").and_then(|value| value.strip_prefix('(')?.split(')').next());
     let shape = shape.ok_or("its header says no shape")?.split(',').map(str::trim).filter(|length| !length.is_empty());
@@ -127,12 +129,7 @@ fn field<'a>(header: &'a str, key: &str) -> Option<&'a str> {
 ///
 /// # Errors
 /// What the system says.
-pub fn write(
-    mut to: impl Write,
-    ty: Type,
-    len: u64,
-    elements: impl Iterator<Item = u64>,
-) -> std::io::Result<()> {
+pub fn write(mut to: impl Write, ty: Type, len: u64, elements: impl Iterator<Item = u64>) -> std::io::Result<()> {
     let dictionary = format!("{{'descr': '{}', 'fortran_order': False, 'shape': ({len},), }}", descr(ty));
     // The data begins at a multiple of 64.
     let length = (MAGIC.len() + 4 + dictionary.len() + 1).next_multiple_of(64) - MAGIC.len() - 4;
