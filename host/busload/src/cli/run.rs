@@ -11,12 +11,13 @@ use crate::foreign::lines::Inlined;
 use crate::foreign::prepare::{Ready, Source, prepare};
 use crate::foreign::record::{PredictedRecord, RunRecord, RunReport};
 use crate::foreign::{on_gpu, page};
+use crate::front::simulation_error;
 use crate::input;
 use crate::predict::{Chip, Effort, NotPredicted, Trust};
 use crate::ptx::Ptx;
 use crate::record::Machine;
 use crate::report::{self, Target};
-use crate::sim::{self, SimulationError};
+use crate::sim;
 use anyhow::{Context, Result};
 use clap::builder::PossibleValuesParser;
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
@@ -327,13 +328,7 @@ impl Asked<'_> {
     }
 
     fn predict(&self, ready: &Ready, chip: &Chip) -> PredictedRecord {
-        let simulate = |options: &sim::Options| {
-            ready.simulate(options, &|_, _| ()).map_err(|error| match error {
-                ptx_machine::Error::Simulation(error) => error,
-                // It was carried out before.
-                other => SimulationError::Worker { panic: other.to_string() },
-            })
-        };
+        let simulate = |options: &sim::Options| ready.simulate(options, &|_, _| ()).map_err(simulation_error);
         let subject = model::Subject {
             family: "",
             kernel: ready.entry,

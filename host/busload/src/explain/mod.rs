@@ -131,13 +131,18 @@ impl Explanation {
     /// The explanation of a run that was simulated with [`SAMPLING`] and without findings.
     pub fn new(run: &Run, outcome: &Outcome) -> Self {
         let positions = outcome.sites.iter().map(|site| site.position);
+        Self::with_source(run, outcome, source::excerpts(&run.kernel, positions))
+    }
+
+    /// The same on other parts of a source than those of the kernel.
+    pub fn with_source(run: &Run, outcome: &Outcome, source: Vec<Excerpt>) -> Self {
         let subject = Subject {
             kernel: run.kernel.name.to_owned(),
             summary: summary(&run.kernel),
             case: run.case.to_string(),
             launch: run.plan.launch,
             counts_stated: !run.plan.expected.is_empty(),
-            source: source::excerpts(&run.kernel, positions),
+            source,
         };
         Self::of(subject, outcome)
     }
