@@ -84,17 +84,14 @@ pub(super) fn on_ptx(matches: &ArgMatches, mut runs: Vec<Run>) -> Result<(Front,
     Ok((Front::Ptx(Box::new(build)), runs))
 }
 
-/// Refuses options that mean nothing on the machine that was asked for by name.
-pub(super) fn refuse_idle(matches: &ArgMatches) -> Result<(), Usage> {
+/// Refuses options that mean nothing on the machine that was asked for by name; `of_gpu` are those of a GPU alone.
+pub(super) fn refuse_idle(matches: &ArgMatches, of_gpu: &[&str]) -> Result<(), Usage> {
     let (on, names) = match chosen_machine(matches) {
         On::Auto => return Ok(()),
-        On::Gpu => ("--on gpu: nothing is simulated", OF_SIMULATOR),
-        On::Sim => ("--on sim: nothing is launched on a GPU", OF_GPU),
+        On::Gpu => ("--on gpu: nothing is simulated", &OF_SIMULATOR[..]),
+        On::Sim => ("--on sim: nothing is launched on a GPU", of_gpu),
     };
-    // Where the PTX machine can be chosen, it takes the file too.
-    let takes_ptx = matches.try_contains_id("machine").is_ok();
-    let names: Vec<_> = names.into_iter().filter(|name| *name != "ptx" || !takes_ptx).collect();
-    match idle(matches, &names) {
+    match idle(matches, names) {
         Some(idle) => Err(anyhow::anyhow!("{idle} with {on}").into()),
         None => Ok(()),
     }

@@ -43,7 +43,7 @@ pub(super) fn command() -> Command {
 
 /// Verifies on both machines; false if a case failed.
 pub(super) fn run(matches: &ArgMatches) -> Result<bool> {
-    refuse_idle(matches)?;
+    refuse_idle(matches, &[])?;
     let [is_source, is_ptx] = fronts(matches, true)?;
     let ptx = load_ptx(matches)?;
     let on = chosen_machine(matches);

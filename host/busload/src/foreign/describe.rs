@@ -2,8 +2,8 @@
 
 use super::argument::type_name;
 use super::lines;
-use super::parameters::{Use, uses};
-use ptx_machine::{Function, Module, Type, Variable};
+use super::parameters::{Use, names, uses};
+use ptx_machine::{Function, Module, StateSpace, Type, Variable};
 use std::fmt::{self, Write};
 
 /// Elements of a buffer, and blocks and threads, of a launch that nobody has thought about yet.
@@ -46,24 +46,23 @@ fn write_entry(text: &mut String, module: &Module<'_>, function: &Function<'_>) 
         Some(numbers.as_slice())
     };
     writeln!(text, "\n[[launch]]\nentry = {}", quoted(function.name))?;
-    writeln!(text, "grid = [1, 1, 1]            # blocks along x, y and z")?;
+    let mut line = |what: String, why: &str| writeln!(text, "{what:<24} # {why}");
+    line("grid = [1, 1, 1]".to_owned(), "blocks along x, y and z")?;
     let (block, why) = match (numbers(".reqntid"), numbers(".maxntid")) {
-        (Some(asked), _) => (extent(asked), "  # what it asks for (.reqntid)".to_owned()),
+        (Some(asked), _) => (extent(asked), "threads: what it asks for (.reqntid)".to_owned()),
         (None, Some(most)) => {
             let most = most.iter().product::<u64>();
-            (extent(&[most.min(THREADS)]), format!("           # threads: at most {most} (.maxntid)"))
+            (extent(&[most.min(THREADS)]), format!("threads: {most} at most (.maxntid)"))
         }
-        (None, None) => (extent(&[THREADS]), "           # threads along x, y and z".to_owned()),
+        (None, None) => (extent(&[THREADS]), "threads along x, y and z".to_owned()),
     };
-    writeln!(text, "block = {block}{why}")?;
-    let is_dynamic = |variable: &&Variable<'_>| variable.is_extern && variable.space == ptx_machine::StateSpace::Shared;
-    match module.variables.iter().find(is_dynamic) {
-        Some(variable) => writeln!(
-            text,
-            "shared = 0                  # bytes of dynamic shared memory: the module has `{}`",
-            variable.name
-        )?,
-        None => writeln!(text, "# shared = 0                # bytes of dynamic shared memory")?,
+    line(format!("block = {block}"), &why)?;
+    let is_dynamic = |variable: &&Variable<'_>| {
+        let is_shared = variable.space == StateSpace::Shared;
+        variable.is_extern && is_shared && names(function, variable.name)
+    };
+    if let Some(variable) = module.variables.iter().find(is_dynamic) {
+        line("shared = 1024".to_owned(), &format!("bytes of dynamic shared memory: it uses `{}`", variable.name))?;
     }
     if !lines::within(module, function).is_empty() {
         writeln!(text, "# It has a line table: counts are by the lines of its source.")?;

@@ -1,6 +1,6 @@
 //! What an entry makes of its parameters, as far as its instructions show: which are pointers, to what, and whether it writes there.
 
-use ptx_machine::{Block, Function, Instruction, Operand, StateSpace, Statement, Type};
+use ptx_machine::{Block, Function, Instruction, Module, Operand, StateSpace, Statement, Type};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What becomes of a parameter.
@@ -73,6 +73,33 @@ pub fn uses(function: &Function<'_>) -> Vec<Use> {
         }
     }
     uses
+}
+
+/// Whether an entry's instructions name a variable.
+#[must_use]
+pub fn names(function: &Function<'_>, variable: &str) -> bool {
+    let mut instructions = Vec::new();
+    function.body.iter().for_each(|body| flatten(body, &mut instructions));
+    let is_it = |operand: &Operand<'_>| match operand {
+        Operand::Name(name) | Operand::Sum(name, _) | Operand::Address(Some(name), ..) => *name == variable,
+        _ => false,
+    };
+    instructions.iter().any(|instruction| instruction.operands.iter().any(is_it))
+}
+
+/// Whether an entry, or a function that it may call, adds floating-point numbers by atomics: in which order, nothing says.
+#[must_use]
+pub fn adds_in_any_order(module: &Module<'_>, entry: &str) -> bool {
+    let is_float = |ty: Type| matches!(ty, Type::Float(_) | Type::F16x2 | Type::Bf16 | Type::Bf16x2);
+    let is_one = |instruction: &&Instruction<'_>| {
+        matches!(instruction.opcode, "atom" | "red")
+            && instruction.has("add")
+            && instruction.modifiers().filter_map(Type::named).any(is_float)
+    };
+    let mut instructions = Vec::new();
+    let own = module.functions.iter().filter(|function| !function.is_entry || function.name == entry);
+    own.filter_map(|function| function.body.as_ref()).for_each(|body| flatten(body, &mut instructions));
+    instructions.iter().any(|instruction| is_one(&instruction))
 }
 
 fn flatten<'m, 'a>(block: &'m Block<'a>, instructions: &mut Vec<&'m Instruction<'a>>) {

@@ -1,6 +1,7 @@
 //! From a launch file and a module to launches that are ready to run: everything is checked before anything runs.
 
-use super::argument::{At, BufferOf, Expected, Parameter, Stated, Tolerance, Written};
+use super::argument::{BufferOf, Expected, Parameter, Stated, Tolerance, Written};
+use super::at::At;
 use super::element::Type;
 use super::file::{Extent, Invalid, LaunchFile, LaunchTable, nearest};
 use super::lines;
