@@ -170,7 +170,7 @@ fn what_makes_no_sense_is_refused_before_anything_runs() {
         (
             line("block = 32", "block = 32\nshared = 200000"),
             &["--chip", "a100-80"],
-            &["200000 bytes of shared memory", "a100"],
+            &["200000 bytes of shared memory", "A100"],
         ),
         (line("    { value = 0.5 },\n", ""), &[], &["takes 4, and 3 are given", "--describe"]),
         (line("    { value = 0.5 },\n", "{ value = 0.5 }, { value = 1 }"), &[], &["takes 4, and 5 are given"]),
@@ -189,9 +189,9 @@ fn what_makes_no_sense_is_refused_before_anything_runs() {
         ),
         (line("{ value = 100 }", "{ }"), &[], &["scale.toml:9:", "it states nothing"]),
         (
-            line("\"f32\", length = 100, fill = \"ramp\"", "\"f23\", length = 100, fill = 0"),
+            line("\"f32\", length = 100, fill = \"ramp\"", "\"fp32\", length = 100, fill = 0"),
             &[],
-            &["`buffer` = \"f23\"", "is it f32?"],
+            &["`buffer` = \"fp32\"", "is it f32?"],
         ),
         (line("length = 100, fill = \"ramp\"", "fill = \"ramp\""), &[], &["scale.toml:7:", "a buffer has a `length`"]),
         (line("length = 100, fill = \"ramp\"", "length = 0, fill = \"ramp\""), &[], &["`length` = 0"]),
@@ -241,7 +241,7 @@ fn what_is_not_carried_out_is_named_with_its_line_before_anything_runs() {
     assert!(said.contains("one other instruction"), "{said}");
     fs::write(folder.path().join("scale.ptx"), &SCALE[..300]).expect("a file");
     let said = words(&busload(folder.path(), &["run", "scale.toml"]).code(2).stdout("").get_output().stderr);
-    assert!(said.contains("scale.ptx: line 5, column"), "{said}");
+    assert!(said.contains("scale.ptx: line 11, column"), "{said}");
 }
 
 #[test]
