@@ -3,7 +3,7 @@
 use super::argument::type_name;
 use super::lines;
 use super::parameters::{Use, names, uses};
-use ptx_machine::{Function, Module, StateSpace, Type, Variable};
+use ptx_machine::{Function, Lines, Module, StateSpace, Type, Variable};
 use std::fmt::{self, Write};
 
 /// Elements of a buffer, and blocks and threads, of a launch that nobody has thought about yet.
@@ -66,6 +66,9 @@ fn write_entry(text: &mut String, module: &Module<'_>, function: &Function<'_>) 
     }
     if !lines::within(module, function).is_empty() {
         writeln!(text, "# It has a line table: counts are by the lines of its source.")?;
+    }
+    if let Err(error) = ptx_machine::lower(module, function.name, Lines { file: "", within: "" }) {
+        writeln!(text, "# It is not carried out so far, so leave it out: {}", error.to_string().replace('\n', " "))?;
     }
     if function.parameters.is_empty() {
         return writeln!(text, "arguments = []");
