@@ -22,6 +22,7 @@ mod intern;
 mod lex;
 mod lower;
 mod machine;
+mod matrix;
 mod parse;
 mod program;
 mod registers;

@@ -1,5 +1,6 @@
 //! What an entry is lowered to: a register machine's instructions, one after another, with where their lanes meet again.
 
+use crate::matrix::Matrix;
 use crate::registers::{Class, Run, Sizes};
 use engine::{Instruction, Pc};
 
@@ -25,6 +26,7 @@ pub struct Program {
     pub(crate) code: Vec<Inst>,
     pub(crate) accesses: Vec<Access>,
     pub(crate) exchanges: Vec<Exchange>,
+    pub(crate) matrices: Vec<Matrix>,
     /// Where the branches of `brx` lead.
     pub(crate) tables: Vec<Vec<u32>>,
     /// What stands in slots that no instruction writes.
@@ -104,6 +106,8 @@ pub(crate) enum Op {
     Access(u32),
     /// Lanes exchange values.
     Exchange(u32),
+    /// What all lanes of a warp do to matrices.
+    Matrix(u32),
     /// The clock, in a register of 32 or 64 bits.
     Clock { class: Class, slot: u32 },
     /// The active lanes, as a word.

@@ -10,7 +10,8 @@ mod integer;
 mod op;
 
 pub(crate) use compare::{Combination, comparison};
-pub(crate) use op::Form;
+pub(crate) use exact::{BF16, F16, Format};
+pub(crate) use op::{Form, Rounding};
 
 use crate::ast::Type;
 use crate::registers::{Alu, Class, lanes};

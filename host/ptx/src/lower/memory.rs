@@ -6,7 +6,7 @@ use super::{Failure, Lowering};
 use crate::alu;
 use crate::ast::{Constant, Instruction, Operand, StateSpace, Type};
 use crate::atomic;
-use crate::program::{Access, Action, Op, Value, Where};
+use crate::program::{Access, Action, Op, Part, Value, Where};
 use crate::registers::Class;
 use engine::Instruction as Known;
 use gpu::suite::{Operation, Space};
@@ -125,15 +125,49 @@ impl<'m, 'a> Lowering<'m, 'a> {
         }
     }
 
-    fn push(
+    /// Emits an access to an address as it is written.
+    pub(super) fn push(
         &mut self,
         instruction: &Instruction<'a>,
         action: Action,
         space: Where,
         address: &Operand<'a>,
         ty: Type,
-        parts: Vec<Option<(Class, u32)>>,
+        parts: Vec<Part>,
         values: &[Operand<'a>],
+    ) -> Result<(), Failure> {
+        let space = match address {
+            // A parameter of a function that is called stands in the caller's own memory.
+            Operand::Address(Some(name), ..) if space == Where::Parameter => match self.scopes.get(name) {
+                Some(Named::Local(..)) => Where::Local,
+                _ => Where::Parameter,
+            },
+            Operand::Address(..) => space,
+            other => return Err(format!("{} is no address: write it in brackets", shown(other))),
+        };
+        let own = alu::class_of(ty).ok_or("its type is not carried out")?;
+        let mut operands = Vec::new();
+        if let Action::Atomic(_) = action {
+            let expected = if instruction.has("cas") { 2 } else { 1 };
+            if values.len() != expected {
+                return Err(format!("it has {} values, and takes {expected}", values.len()));
+            }
+            operands = values.iter().map(|value| self.any_source(value, own)).collect::<Result<_, _>>()?;
+        }
+        let address = self.address(address)?;
+        self.push_at(instruction, action, space, address, ty, parts, &operands)
+    }
+
+    /// Emits an access to a register's address, and bytes behind it; `values` are the operands of an atomic.
+    pub(super) fn push_at(
+        &mut self,
+        instruction: &Instruction<'a>,
+        action: Action,
+        space: Where,
+        (address, offset): ((Class, u32), i64),
+        ty: Type,
+        parts: Vec<Part>,
+        values: &[(Class, u32)],
     ) -> Result<(), Failure> {
         let width = ty.bytes() * parts.len() as u64;
         if !matches!(parts.len(), 1 | 2 | 4 | 8) || width > 32 {
@@ -152,25 +186,7 @@ impl<'m, 'a> Lowering<'m, 'a> {
             }
         }
         let mut operands = [(own, 0); 2];
-        if let Action::Atomic(_) = action {
-            let expected = if instruction.has("cas") { 2 } else { 1 };
-            if values.len() != expected {
-                return Err(format!("it has {} values, and takes {expected}", values.len()));
-            }
-            for (operand, value) in operands.iter_mut().zip(values) {
-                *operand = self.any_source(value, own)?;
-            }
-        }
-        let space = match address {
-            // A parameter of a function that is called stands in the caller's own memory.
-            Operand::Address(Some(name), ..) if space == Where::Parameter => match self.scopes.get(name) {
-                Some(Named::Local(..)) => Where::Local,
-                _ => Where::Parameter,
-            },
-            Operand::Address(..) => space,
-            other => return Err(format!("{} is no address: write it in brackets", shown(other))),
-        };
-        let (address, offset) = self.address(address)?;
+        operands.iter_mut().zip(values).for_each(|(operand, value)| *operand = *value);
         let known = |space| {
             let operation = match action {
                 Action::Load => Operation::Load,

@@ -3,6 +3,7 @@
 mod arithmetic;
 mod control;
 mod lines;
+mod matrix;
 mod memory;
 mod names;
 mod operand;
@@ -14,6 +15,7 @@ use crate::ast::{Block, Function, Instruction, Module, StateSpace, Statement, Ty
 use crate::error::{LowerError, Place};
 use crate::flow::{Leads, meeting_points};
 use crate::intern::intern;
+use crate::matrix::Matrix;
 use crate::program::{Access, Exchange, Fixed, Inst, NONE, Op, Program, Value};
 use crate::registers::{Alu, Class, OWN, Sizes};
 use engine::Pc;
@@ -62,6 +64,7 @@ struct Lowering<'m, 'a> {
     code: Vec<Inst>,
     accesses: Vec<Access>,
     exchanges: Vec<Exchange>,
+    matrices: Vec<Matrix>,
     /// Where each label stands, once that is known.
     labels: Vec<Option<u32>>,
     tables: Vec<Vec<u32>>,
@@ -114,6 +117,7 @@ impl<'m, 'a> Lowering<'m, 'a> {
             code: Vec::new(),
             accesses: Vec::new(),
             exchanges: Vec::new(),
+            matrices: Vec::new(),
             labels: Vec::new(),
             tables: Vec::new(),
             slots: FxHashMap::default(),
@@ -274,6 +278,7 @@ impl<'m, 'a> Lowering<'m, 'a> {
             "ld" | "ldu" | "st" | "atom" | "red" => self.access(instruction),
             "cp" => self.copy_ahead(instruction),
             "bar" | "barrier" | "shfl" | "vote" | "match" | "redux" | "activemask" | "elect" => self.warp(instruction),
+            "mma" | "wmma" | "ldmatrix" | "stmatrix" | "movmatrix" => self.matrix(instruction),
             // What orders accesses, or only hints: accesses here take place one after another.
             "membar" | "fence" | "prefetch" | "prefetchu" | "nanosleep" | "pmevent" | "brkpt" | "discard"
             | "applypriority" | "griddepcontrol" => Ok(()),
@@ -352,6 +357,7 @@ impl<'m, 'a> Lowering<'m, 'a> {
             code: self.code,
             accesses: self.accesses,
             exchanges: self.exchanges,
+            matrices: self.matrices,
             tables: self.tables,
             fixed: self.fixed_list,
             sizes: self.sizes,

@@ -5,6 +5,7 @@ mod block;
 mod exchange;
 mod hand;
 mod job;
+mod matrix;
 mod region;
 mod step;
 mod warp;

@@ -95,6 +95,11 @@ impl Runner {
                         Class::Wide => Wide::set(&mut self.registers, slot, active, &[clock; 32]),
                         _ => Narrow::set(&mut self.registers, slot, active, &[clock as u32; 32]),
                     },
+                    Op::Matrix(matrix) => {
+                        if active != 0 && !self.matrix(&program.matrices[matrix as usize], number, active, inst.pc) {
+                            return self.stop();
+                        }
+                    }
                     Op::ActiveMask { slot } => Narrow::set(&mut self.registers, slot, active, &[active; 32]),
                     Op::Trap => {
                         if active != 0 {

@@ -44,13 +44,13 @@ pub(crate) fn run(text: &str, blocks: u32, threads: u32, input: &[u64], workers:
 }
 
 /// What the threads of a block write.
-fn written(text: &str, threads: u32, input: &[u64]) -> Vec<u64> {
+pub(crate) fn written(text: &str, threads: u32, input: &[u64]) -> Vec<u64> {
     let outcome = run(text, 1, threads, input, 1);
     assert!(outcome.findings.is_empty(), "{}\n{text}", outcome.findings[0]);
     (0..threads.into()).map(|i| outcome.bits(1, i).expect("the run ended")).collect()
 }
 
-fn finding(text: &str, threads: u32) -> Finding {
+pub(crate) fn finding(text: &str, threads: u32) -> Finding {
     let outcome = run(text, 1, threads, &[0; 1024], 2);
     outcome.findings.first().unwrap_or_else(|| panic!("nothing was found\n{text}")).clone()
 }
