@@ -35,4 +35,4 @@ pub use error::{LowerError, ParseError, Place};
 pub use lower::{Lines, lower};
 pub use machine::{Error, simulate};
 pub use parse::parse;
-pub use program::Program;
+pub use program::{Exactness, Program};

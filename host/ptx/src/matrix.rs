@@ -8,12 +8,8 @@
 //! What the ISA leaves open for `wmma` is laid out the same way, as `ptxas` does for the chips it knows: a fragment with more registers
 //! than its elements take holds them again.
 
-use crate::alu::{BF16, F16, Format, Rounding};
+use crate::alu::{BF16, F16, Rounding, decoded};
 use crate::registers::Class;
-
-/// Narrow formats of 8 bits.
-const E4M3: Format = Format { exponent: 4, fraction: 3 };
-const E5M2: Format = Format { exponent: 5, fraction: 2 };
 
 /// What an element is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -86,14 +82,7 @@ impl Number {
             Self::Tf32 => f32::from_bits(bits as u32 & !0x1FFF).into(),
             Self::F32 => f32::from_bits(bits as u32).into(),
             Self::F64 => f64::from_bits(bits),
-            Self::E4m3 if low(7) == 0x7F => f64::NAN,
-            // Its highest exponent is that of numbers too.
-            Self::E4m3 if low(7) >= 0x78 => {
-                let sign = if bits & 0x80 == 0 { 1.0 } else { -1.0 };
-                sign * 256.0 * (1.0 + (low(3) as f64) / 8.0)
-            }
-            Self::E4m3 => E4M3.value(low(8) as u32),
-            Self::E5m2 => E5M2.value(low(8) as u32),
+            Self::E4m3 | Self::E5m2 => decoded(bits as u32, self == Self::E5m2),
             Self::Signed(width) => ((bits << (64 - width)).cast_signed() >> (64 - width)) as f64,
             Self::Unsigned(width) => low(width) as f64,
             Self::Bit => low(1) as f64,

@@ -3,6 +3,7 @@
 use crate::matrix::Matrix;
 use crate::registers::{Class, Run, Sizes};
 use engine::{Instruction, Pc};
+use std::collections::BTreeSet;
 
 /// No instruction, no slot.
 pub(crate) const NONE: u32 = u32::MAX;
@@ -33,6 +34,7 @@ pub struct Program {
     pub(crate) fixed: Vec<Fixed>,
     /// Slots for predicates, narrow and wide registers.
     pub(crate) sizes: [Sizes; 3],
+    pub(crate) exactness: Exactness,
     /// Static arrays in shared memory, and their bytes.
     pub(crate) shared: &'static [(&'static str, u64)],
     /// Variables of global and constant memory that it names.
@@ -64,10 +66,26 @@ impl Program {
         self.parameters.iter().map(|(_, bytes)| bytes.div_ceil(8) as usize).sum()
     }
 
+    /// Which of its instructions are not carried out exactly.
+    #[must_use]
+    pub fn exactness(&self) -> &Exactness {
+        &self.exactness
+    }
+
     /// Variables of the module's global and constant memory that it names, and their bytes: each is a buffer of the plan.
     pub fn variables(&self) -> impl Iterator<Item = (&'static str, u64)> {
         self.variables.iter().map(|variable| (variable.name, variable.bytes))
     }
+}
+
+/// The instructions of an entry that are not carried out bit for bit as a GPU does, by their opcodes with modifiers, and by the special
+/// registers that they read. All others are exact.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Exactness {
+    /// Those whose results the PTX ISA leaves open within bounds: `ex2.approx`, the order of the sums in `mma`, the clock.
+    pub approximate: BTreeSet<String>,
+    /// Those that are passed over, since they have no effect on results: `prefetch`, `nanosleep`.
+    pub ignored: BTreeSet<String>,
 }
 
 /// A variable of global or constant memory.

@@ -9,9 +9,9 @@
 use super::operand::shown;
 use super::{Failure, Lowering};
 use crate::alu;
-use crate::ast::{Constant, Instruction, Operand, StateSpace, Type};
+use crate::ast::{Instruction, Operand, StateSpace, Type};
 use crate::matrix::{Fragment, Layout, Matrix, Number, Product, Role};
-use crate::program::{Action, NONE, Op, Special, Value, Where};
+use crate::program::{Action, Op, Special, Value, Where};
 use crate::registers::{Class, lanes};
 
 /// The `[m, n, k]` of `m16n8k16`.
@@ -171,16 +171,8 @@ impl<'m, 'a> Lowering<'m, 'a> {
             let lane = self.holding(Class::Narrow, Value::Special(Special::Lane));
             let [end, names] =
                 [self.holding(Class::Narrow, Value::Bits(8 * parts.len() as u64)), self.scratch(Class::Pred)];
-            self.guard = (NONE, false);
             self.emit_alu(lanes!(Pred <- |a: Narrow, b: Narrow| a < b), names, &[lane, end])?;
-            if guard.0 != NONE {
-                let alu = match guard.1 {
-                    true => lanes!(Pred <- |a: Pred, b: Pred| a & !b),
-                    false => lanes!(Pred <- |a: Pred, b: Pred| a & b),
-                };
-                self.emit_alu(alu, names, &[names, guard.0])?;
-            }
-            self.guard = (names, false);
+            self.under(names)?;
         }
         let space = match instruction.modifiers().find_map(StateSpace::named) {
             None => Where::Generic,
@@ -324,13 +316,5 @@ impl<'m, 'a> Lowering<'m, 'a> {
         });
         self.emit_alu(alu, address, &[base, lane, stride, how])?;
         Ok(address)
-    }
-
-    /// The constant that an operand is.
-    pub(super) fn constant(operand: &Operand<'a>) -> Result<u64, Failure> {
-        match operand {
-            Operand::Constant(Constant::Integer(value)) => Ok(*value),
-            other => Err(format!("{} stands where a constant is to stand", shown(other))),
-        }
     }
 }

@@ -1,7 +1,9 @@
 //! From an entry as it is written to a program: registers become slots, labels become places, calls are inlined.
 
 mod arithmetic;
+mod atomics;
 mod control;
+mod exactness;
 mod lines;
 mod matrix;
 mod memory;
@@ -16,8 +18,8 @@ use crate::error::{LowerError, Place};
 use crate::flow::{Leads, meeting_points};
 use crate::intern::intern;
 use crate::matrix::Matrix;
-use crate::program::{Access, Exchange, Fixed, Inst, NONE, Op, Program, Value};
-use crate::registers::{Alu, Class, OWN, Sizes};
+use crate::program::{Access, Exactness, Exchange, Fixed, Inst, NONE, Op, Program, Value};
+use crate::registers::{Alu, Class, OWN, Sizes, lanes};
 use engine::Pc;
 use lines::Positions;
 use names::{Named, Scopes};
@@ -65,11 +67,12 @@ struct Lowering<'m, 'a> {
     accesses: Vec<Access>,
     exchanges: Vec<Exchange>,
     matrices: Vec<Matrix>,
+    exactness: Exactness,
     /// Where each label stands, once that is known.
     labels: Vec<Option<u32>>,
     tables: Vec<Vec<u32>>,
     /// The slots of registers.
-    slots: FxHashMap<(u32, u32), u32>,
+    slots: FxHashMap<(u32, u64), u32>,
     fixed: FxHashMap<(usize, Value), u32>,
     fixed_list: Vec<Fixed>,
     sizes: [Sizes; 3],
@@ -118,6 +121,7 @@ impl<'m, 'a> Lowering<'m, 'a> {
             accesses: Vec::new(),
             exchanges: Vec::new(),
             matrices: Vec::new(),
+            exactness: Exactness::default(),
             labels: Vec::new(),
             tables: Vec::new(),
             slots: FxHashMap::default(),
@@ -260,8 +264,17 @@ impl<'m, 'a> Lowering<'m, 'a> {
         self.pc = self.positions.at(instruction.place);
         self.guard = (NONE, false);
         let lowered = self.set_guard(instruction).and_then(|()| self.instruction(instruction));
-        if let Err(failure) = lowered {
-            self.fail(instruction.place, format!("`{}{}`: {failure}", instruction.opcode, instruction.modifiers));
+        match (lowered, exactness::Kind::of(instruction)) {
+            (Err(failure), _) => {
+                self.fail(instruction.place, format!("`{}{}`: {failure}", instruction.opcode, instruction.modifiers));
+            }
+            (Ok(()), exactness::Kind::Exact) => {}
+            (Ok(()), exactness::Kind::Approximate) => {
+                self.exactness.approximate.insert(exactness::shown(instruction));
+            }
+            (Ok(()), exactness::Kind::Ignored) => {
+                self.exactness.ignored.insert(exactness::shown(instruction));
+            }
         }
     }
 
@@ -281,9 +294,23 @@ impl<'m, 'a> Lowering<'m, 'a> {
             "mma" | "wmma" | "ldmatrix" | "stmatrix" | "movmatrix" => self.matrix(instruction),
             // What orders accesses, or only hints: accesses here take place one after another.
             "membar" | "fence" | "prefetch" | "prefetchu" | "nanosleep" | "pmevent" | "brkpt" | "discard"
-            | "applypriority" | "griddepcontrol" => Ok(()),
+            | "applypriority" | "griddepcontrol" | "setmaxnreg" => Ok(()),
             _ => self.arithmetic(instruction),
         }
+    }
+
+    /// What is emitted from now on is carried out by the lanes of the guard for which a predicate holds.
+    fn under(&mut self, condition: u32) -> Result<(), Failure> {
+        let (guard, negated) = std::mem::replace(&mut self.guard, (NONE, false));
+        if guard != NONE {
+            let alu = match negated {
+                true => lanes!(Pred <- |a: Pred, b: Pred| a & !b),
+                false => lanes!(Pred <- |a: Pred, b: Pred| a & b),
+            };
+            self.emit_alu(alu, condition, &[condition, guard])?;
+        }
+        self.guard = (condition, false);
+        Ok(())
     }
 
     fn emit(&mut self, op: Op) {
@@ -358,6 +385,7 @@ impl<'m, 'a> Lowering<'m, 'a> {
             accesses: self.accesses,
             exchanges: self.exchanges,
             matrices: self.matrices,
+            exactness: self.exactness,
             tables: self.tables,
             fixed: self.fixed_list,
             sizes: self.sizes,

@@ -28,13 +28,25 @@ impl<'m, 'a> Lowering<'m, 'a> {
         let class = alu::class_of(register.ty).ok_or("registers of 128 bits are not carried out")?;
         let (declaration, number) = register.key;
         // Components of vectors stand side by side.
-        let key = (declaration, number * register.vector.max(1) + component);
+        let key = (declaration, u64::from(number) * u64::from(register.vector.max(1)) + u64::from(component));
         if let Some(slot) = self.slots.get(&key) {
             return Ok((class, *slot));
         }
         let slot = self.scratch(class);
         self.slots.insert(key, slot);
         Ok((class, slot))
+    }
+
+    /// The two words of a register of 128 bits; none if an operand is none.
+    pub(super) fn halves(&mut self, operand: &Operand<'a>) -> Result<Option<[u32; 2]>, Failure> {
+        let Operand::Name(name) = operand else { return Ok(None) };
+        let Some(register) = self.scopes.register(name) else { return Ok(None) };
+        if register.ty != Type::Bits(128) || register.vector > 1 {
+            return Ok(None);
+        }
+        let half = Register { ty: Type::Bits(64), vector: 2, ..register };
+        let [(_, low), (_, high)] = [self.slot(half, 0)?, self.slot(half, 1)?];
+        Ok(Some([low, high]))
     }
 
     /// The register of that name, of whatever class.
@@ -165,6 +177,10 @@ impl<'m, 'a> Lowering<'m, 'a> {
             "smid" | "cluster_ctarank" => Some(Value::Bits(0)),
             "nsmid" | "cluster_nctarank" => Some(Value::Bits(1)),
             "gridid" => return Ok(Some((Class::Wide, Value::Bits(0)))),
+            "is_explicit_cluster" => return Ok(Some((Class::Pred, Value::Bits(0)))),
+            _ if bare.strip_prefix("pm").is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit())) => {
+                Some(Value::Bits(0))
+            }
             "dynamic_smem_size" => Some(Value::Special(Special::DynamicShared)),
             "total_smem_size" => Some(Value::Special(Special::StaticShared)),
             _ => bare

@@ -238,6 +238,64 @@ ret;";
 }
 
 #[test]
+fn atomics_on_halves_and_on_vectors_change_each_element() {
+    let single = |low: f32, high: f32| u64::from(low.to_bits()) | u64::from(high.to_bits()) << 32;
+    for (start, instruction, expected) in [
+        ([0x3C00, 0], "atom.global.add.noftz.f16 %h0, [%d9], %h9;", [0x4000, 0]),
+        ([0x3C00_4000, 0], "red.global.add.noftz.f16x2 [%d9], %r9;", [0x4000_4200, 0]),
+        ([0x3F80, 0], "atom.global.add.noftz.bf16 %h0, [%d9], %h8;", [0x4000, 0]),
+        ([0x3C00_4000, 0], "red.global.max.noftz.v2.f16 [%d9], {%h9, %h9};", [0x3C00_4000, 0]),
+        ([single(1.0, 2.0), 5], "red.global.v2.f32.add [%d9], {%r8, %r7};", [single(2.0, 4.0), 5]),
+        (
+            [single(1.0, 2.0), single(3.0, 4.0)],
+            "atom.global.add.v4.f32 {%r1, %r2, %r3, %r4}, [%d9], {%r8, %r7, %r8, %r8}; mov.b64 %d5, {%r2, %r4}; st.global.b64 [%d9+16], %d5;",
+            [single(2.0, 4.0), single(4.0, 5.0)],
+        ),
+        (
+            [0x3C00, 0x3C00 << 48],
+            "red.global.add.noftz.v4.f16x2 [%d9], {%r9, %r6, %r6, %r9};",
+            [0x3C00_4000, 0x4000_3C00 << 32],
+        ),
+        (
+            [1, 2],
+            "atom.global.exch.b128 %q1, [%d9], %q0; mov.b128 {%d5, %d6}, %q1; st.global.b64 [%d9+16], %d6;",
+            [7, 8],
+        ),
+    ] {
+        let body = format!(
+            ".reg .b128 %q<2>; ld.param.u64 %d9, [p_out]; ld.global.v2.b64 {{%d1, %d2}}, [%in]; st.global.v2.b64 [%d9], {{%d1, %d2}};
+mov.b64 %d7, 7; mov.b64 %d8, 8; mov.b128 %q0, {{%d7, %d8}}; mov.b32 %r8, 0f3F800000; mov.b32 %r7, 0f40000000; mov.b32 %r6, 0;
+mov.b32 %r9, 0x3C003C00; mov.b16 %h9, 0x3C00; mov.b16 %h8, 0x3F80; {instruction} ret;"
+        );
+        let outcome = run(&module("", &body), 1, 1, &start, 1);
+        assert!(outcome.findings.is_empty(), "{instruction}: {}", outcome.findings[0]);
+        let found = [0, 1].map(|i| outcome.bits(1, i).expect("the run ended"));
+        assert_eq!(found, expected, "{instruction}");
+        let old = outcome.bits(1, 2).expect("the run ended");
+        match () {
+            () if instruction.contains("v4.f32") => assert_eq!(old, single(2.0, 4.0)),
+            () if instruction.contains("b128") => assert_eq!(old, 2),
+            () => {}
+        }
+    }
+}
+
+#[test]
+fn what_is_not_exact_is_known_of_an_entry() {
+    let body = "ex2.approx.ftz.f32 %r1, %r2; add.f32 %r1, %r1, %r1; prefetch.global.L1 [%in]; nanosleep.u32 20; mov.u32 %r3, %clock;
+mma.sync.aligned.m8n8k16.row.col.s32.s8.s8.s32 {%r3, %r4}, {%r1}, {%r1}, {%r2, %r2};
+mma.sync.aligned.m16n8k4.row.col.f32.tf32.tf32.f32 {%r5, %r6, %r7, %r8}, {%r1, %r2}, {%r3}, {%r5, %r6, %r7, %r8};
+sqrt.rn.f32 %r1, %r1; div.full.f32 %r1, %r1, %r1; mov.b32 %r1, %r2; ret;";
+    let program = program(&module("", body));
+    let of = |set: &std::collections::BTreeSet<String>| set.iter().cloned().collect::<Vec<_>>();
+    assert_eq!(
+        of(&program.exactness().approximate),
+        ["div.full.f32", "ex2.approx.ftz.f32", "mma.sync.aligned.m16n8k4.row.col.f32.tf32.tf32.f32", "mov %clock"]
+    );
+    assert_eq!(of(&program.exactness().ignored), ["nanosleep.u32", "prefetch.global.L1"]);
+}
+
+#[test]
 fn what_is_wrong_with_a_kernel_is_found() {
     let shared = ".shared .align 4 .b8 tile[256];";
     let near = "mul.lo.u32 %r1, %i, 4; mov.u32 %r2, tile; add.u32 %r2, %r2, %r1;";
