@@ -118,6 +118,10 @@ pub(crate) enum Op {
     Exit,
     /// The block's barrier; what its lanes hold up is made one.
     Barrier { number: u32, reduction: Option<(Reduction, u32, u32)> },
+    /// A barrier of so many of the block's threads, at which the lanes wait or only arrive.
+    PartialBarrier { number: u32, threads: u32, waits: bool, reduction: Option<(Reduction, u32, u32)> },
+    /// The warp lets the others of its block go on first.
+    Yield,
     /// A warp's barrier.
     WarpBarrier { mask: u32 },
     /// An access.

@@ -174,7 +174,11 @@ impl<'m, 'a> Lowering<'m, 'a> {
             },
             Operand::Address(..) => space,
             other => {
-                return Err(format!("{} is no address of `{}`: write it in brackets", shown(other), instruction.opcode));
+                return Err(format!(
+                    "{} is no address of `{}`: write it in brackets",
+                    shown(other),
+                    instruction.opcode
+                ));
             }
         };
         Ok((space, self.address(address)?))

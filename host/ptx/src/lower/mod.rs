@@ -292,9 +292,14 @@ impl<'m, 'a> Lowering<'m, 'a> {
             "cp" => self.copy_ahead(instruction),
             "bar" | "barrier" | "shfl" | "vote" | "match" | "redux" | "activemask" | "elect" => self.warp(instruction),
             "mma" | "wmma" | "ldmatrix" | "stmatrix" | "movmatrix" => self.matrix(instruction),
+            // Who sleeps waits for others.
+            "nanosleep" => {
+                self.emit(Op::Yield);
+                Ok(())
+            }
             // What orders accesses, or only hints: accesses here take place one after another.
-            "membar" | "fence" | "prefetch" | "prefetchu" | "nanosleep" | "pmevent" | "brkpt" | "discard"
-            | "applypriority" | "griddepcontrol" | "setmaxnreg" => Ok(()),
+            "membar" | "fence" | "prefetch" | "prefetchu" | "pmevent" | "brkpt" | "discard" | "applypriority"
+            | "griddepcontrol" | "setmaxnreg" => Ok(()),
             _ => self.arithmetic(instruction),
         }
     }

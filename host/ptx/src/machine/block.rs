@@ -1,5 +1,6 @@
 //! A block: runs its warps one after another, each to the next barrier.
 
+use super::barrier::Arrived;
 use super::hand::Hand;
 use super::job::Job;
 use super::warp::{State, Warp};
@@ -18,6 +19,8 @@ pub(crate) struct Runner {
     pub(super) hands: Vec<Hand>,
     /// The local memory of the block's threads, one after another.
     pub(super) local: Vec<u8>,
+    /// The threads that came to barriers of some of them.
+    pub(super) arrived: Arrived,
     /// Whether the block cannot go on.
     pub(super) stopped: bool,
 }
@@ -33,6 +36,7 @@ impl Runner {
             warps: (0..warps).map(|_| Warp::new()).collect(),
             hands: vec![Hand::NONE; program.accesses.len()],
             local: vec![0; program.local_bytes as usize * threads],
+            arrived: Arrived::default(),
             stopped: false,
             job,
         };
@@ -62,6 +66,7 @@ impl Runner {
     fn begin(&mut self, turn: u64) {
         self.worker.begin(turn);
         self.stopped = false;
+        self.forget_arrivals();
         let block_idx = self.worker.block_idx();
         self.lay(|value| matches!(value, Value::Special(Special::Ctaid(_))), block_idx);
         let threads = self.job.launch.plan.launch.block_threads() as usize;
@@ -72,6 +77,9 @@ impl Runner {
 
     /// All warps have ended or wait at a barrier: lets them go on; false if all have ended, or that is a finding.
     fn release(&mut self) -> bool {
+        if let Some(goes_on) = self.pass_partly() {
+            return goes_on;
+        }
         let waiting = |(number, warp): (usize, &Warp)| match warp.state {
             State::Waits { at, number: barrier } => Some((number, at, barrier)),
             _ => None,
@@ -103,10 +111,10 @@ impl Runner {
     }
 
     /// What a barrier makes of the predicates of the threads that come there.
-    fn reduce(&mut self, all: &[(usize, u32, u32)]) {
+    pub(super) fn reduce(&mut self, all: &[(usize, u32, u32)]) {
         let program = Arc::clone(&self.job.program);
         let reduction = |at: u32| match program.code[at as usize].op {
-            Op::Barrier { reduction, .. } => reduction,
+            Op::Barrier { reduction, .. } | Op::PartialBarrier { reduction, .. } => reduction,
             _ => None,
         };
         let (mut count, mut threads) = (0, 0);

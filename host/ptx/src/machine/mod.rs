@@ -1,6 +1,7 @@
 //! The machine: carries out a program a warp at a time, over the engine.
 
 mod access;
+mod barrier;
 mod block;
 mod exchange;
 mod hand;

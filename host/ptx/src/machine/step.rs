@@ -42,7 +42,11 @@ impl Runner {
                             if target <= at && !self.goes_round(number, inst.pc) {
                                 return self.stop();
                             }
+                            let is_due = target <= at && self.is_due(number);
                             at = target;
+                            if is_due {
+                                return self.save(number, at, mask, clock);
+                            }
                             continue;
                         }
                         if active != 0 {
@@ -78,6 +82,25 @@ impl Runner {
                         if active != 0 {
                             self.save(number, at + 1, mask, clock);
                             return self.wait(number, at, active, barrier, inst.pc);
+                        }
+                    }
+                    Op::PartialBarrier { .. } => {
+                        if active != 0 {
+                            self.save(number, at + 1, mask, clock);
+                            if !self.come(number, at, active) {
+                                return self.stop();
+                            }
+                            if self.warps[number].state != State::Runs {
+                                return;
+                            }
+                        }
+                    }
+                    Op::Yield => {
+                        if active != 0 {
+                            if !self.goes_round(number, inst.pc) {
+                                return self.stop();
+                            }
+                            return self.save(number, at + 1, mask, clock);
                         }
                     }
                     Op::WarpBarrier { mask: slot } => {
@@ -157,6 +180,18 @@ impl Runner {
             return false;
         }
         !self.job.launch.is_exhausted()
+    }
+
+    /// Whether a warp has gone back in its program so often that others may go on first: it may wait for what they do.
+    #[inline]
+    fn is_due(&mut self, number: usize) -> bool {
+        const TURN: u64 = 1 << 12;
+        let warp = &mut self.warps[number];
+        let is_due = warp.steps >= warp.due + TURN;
+        if is_due {
+            warp.due = warp.steps;
+        }
+        is_due
     }
 
     /// A branch by a table: lanes go to as many places.

@@ -281,6 +281,49 @@ mov.b32 %r9, 0x3C003C00; mov.b16 %h9, 0x3C00; mov.b16 %h8, 0x3F80; {instruction}
 }
 
 #[test]
+fn barriers_of_some_threads_wait_for_them_alone() {
+    // Two warps write and arrive; two others wait for them and read. The writers go on at once, to their end.
+    let body = "
+mov.u32 %r1, tile; shl.b32 %r2, %i, 3; and.b32 %r2, %r2, 0x1FF; add.u32 %r1, %r1, %r2;
+setp.ge.u32 %p1, %i, 64; @%p1 bra READ;
+cvt.u64.u32 %d1, %i; st.shared.b64 [%r1], %d1; bar.arrive 3, 128; mov.b64 %d2, 7; st.global.b64 [%out], %d2; ret;
+READ: barrier.cta.sync.aligned 3, 128; ld.shared.b64 %d2, [%r1]; st.global.b64 [%out], %d2;
+bar.red.popc.u32 %r3, 4, 64, %p1; cvt.u64.u32 %d3, %r3; add.u64 %d2, %d2, %d3; st.global.b64 [%out], %d2; ret;";
+    let text = module(".shared .align 8 .b8 tile[512];", body);
+    let all = written(&text, 128, &[0; 128]);
+    assert!(all[..64].iter().all(|value| *value == 7));
+    assert_eq!(all[64..], (0..64).map(|i| i + 64).collect::<Vec<_>>());
+    // As often as they like: what has arrived is counted once.
+    let again = "mov.u32 %r1, 0; setp.ge.u32 %p1, %i, 32; L: @%p1 bar.sync 1, 64; @!%p1 bar.arrive 1, 64; @%p1 bar.arrive 2, 64;
+@!%p1 bar.sync 2, 64; add.u32 %r1, %r1, 1; setp.lt.u32 %p2, %r1, 5; @%p2 bra L; cvt.u64.u32 %d1, %r1; st.global.b64 [%out], %d1; ret;";
+    assert_eq!(written(&module("", again), 64, &[0; 64]), [5; 64]);
+    for (body, says) in [
+        ("setp.lt.u32 %p1, %i, 32; @%p1 bar.sync 1, 64; ret;", "barrier 1 waits for 64 threads, of which 32 come"),
+        ("bar.sync 1, 40;", "barrier 1 is to wait for 40 threads, which is no multiple of 32"),
+        ("bar.arrive 16, 64;", "a thread comes to barrier 16, and a block has 16"),
+        ("setp.lt.u32 %p1, %i, 5; @%p1 bar.arrive 1, 64; ret;", "thread (5, 0, 0) of its warp does not come with it"),
+    ] {
+        let found = finding(&module("", body), 64);
+        assert!(found.kind == Kind::DivergentBarrier && found.detail.contains(says), "{found}");
+    }
+}
+
+#[test]
+fn a_warp_that_waits_for_another_one_of_its_block_lets_it_go_on() {
+    for wait in ["", "nanosleep.u32 100;"] {
+        let body = format!(
+            "setp.ge.u32 %p1, %i, 32; mov.u32 %r1, 0; @%p1 bra SET;
+L: {wait} atom.shared.or.b32 %r2, [tile], 0; setp.eq.u32 %p2, %r2, 0; @%p2 bra L; bra END;
+SET: mov.b32 %r2, 9; atom.shared.exch.b32 %r3, [tile], %r2;
+END: cvt.u64.u32 %d1, %r2; st.global.b64 [%out], %d1; ret;"
+        );
+        let begin = "setp.eq.u32 %p3, %i, 0; mov.b32 %r9, 0; @%p3 st.shared.b32 [tile], %r9; bar.sync 0;";
+        let text = module(".shared .align 4 .b8 tile[4];", &format!("{begin}{body}"));
+        assert_eq!(written(&text, 64, &[0; 64]), [9; 64]);
+    }
+}
+
+#[test]
 fn what_is_not_exact_is_known_of_an_entry() {
     let body = "ex2.approx.ftz.f32 %r1, %r2; add.f32 %r1, %r1, %r1; prefetch.global.L1 [%in]; nanosleep.u32 20; mov.u32 %r3, %clock;
 mma.sync.aligned.m8n8k16.row.col.s32.s8.s8.s32 {%r3, %r4}, {%r1}, {%r1}, {%r2, %r2};
@@ -405,7 +448,7 @@ fn what_is_not_carried_out_is_said_before_anything_runs() {
         ("ld.global.b32 %r1, [nothing];", "there is no `nothing` here"),
         ("mov.u32 %r1, %envreg3;", "`%envreg3` is neither declared"),
         ("ld.param.b64 %d1, [p_out+8];", "8 bytes at byte 8 of the parameter `p_out`, which has 8"),
-        ("bar.sync 0, 64;", "a barrier of some of the block's threads"),
+        ("bar.arrive 0;", "it takes a barrier and a number of threads"),
     ] {
         let said = error("", body);
         assert!(said.contains(says), "{said}\n{says}");

@@ -20,6 +20,12 @@ pub(super) enum State {
         at: u32,
         number: u32,
     },
+    /// They wait at a barrier of so many threads.
+    WaitsFor {
+        at: u32,
+        number: u32,
+        threads: u32,
+    },
     Ended,
 }
 
@@ -32,20 +38,22 @@ pub(super) struct Warp {
     pub(super) state: State,
     /// Rounds of loops so far, and accesses.
     pub(super) steps: u64,
+    /// When others may go on first.
+    pub(super) due: u64,
     /// Instructions so far.
     pub(super) clock: u64,
 }
 
 impl Warp {
     pub(super) fn new() -> Self {
-        Self { frames: Vec::new(), live: 0, state: State::Ended, steps: 0, clock: 0 }
+        Self { frames: Vec::new(), live: 0, state: State::Ended, steps: 0, due: 0, clock: 0 }
     }
 
     /// Its lanes begin.
     pub(super) fn begin(&mut self, lanes: u32) {
         self.frames.clear();
         self.frames.push(Frame { at: 0, meet: NONE, mask: lanes });
-        (self.live, self.state, self.steps, self.clock) = (lanes, State::Runs, 0, 0);
+        (self.live, self.state, self.steps, self.due, self.clock) = (lanes, State::Runs, 0, 0, 0);
     }
 
     /// The frame whose lanes go on, with those of them that have not ended and are not where they meet others; none if all have ended.
