@@ -17,6 +17,12 @@ pub(crate) const LOCAL_WINDOW: u64 = 2 << 40;
 /// Where those of the entry's parameters begin.
 pub(crate) const PARAMETER_WINDOW: u64 = 3 << 40;
 
+/// Where the addresses of functions begin.
+pub(crate) const FUNCTION_WINDOW: u64 = 4 << 40;
+
+/// Bytes of a thread's stack, which functions take that are called and not inlined, and `alloca`.
+pub(crate) const STACK: u64 = 16 << 10;
+
 /// Where those of global memory begin: half a buffer's range before the first, for pointers that lead before it.
 pub(crate) const GLOBAL_BEGIN: u64 = 1 << 44;
 
@@ -28,6 +34,11 @@ pub struct Program {
     pub(crate) accesses: Vec<Access>,
     pub(crate) exchanges: Vec<Exchange>,
     pub(crate) matrices: Vec<Matrix>,
+    /// Functions that are called and not inlined, and where they are.
+    pub(crate) routines: Vec<Routine>,
+    pub(crate) call_sites: Vec<Call>,
+    /// The registers of where the frame of the function that runs begins, and the next one may.
+    pub(crate) stack: Option<[u32; 2]>,
     /// Where the branches of `brx` lead.
     pub(crate) tables: Vec<Vec<u32>>,
     /// What stands in slots that no instruction writes.
@@ -64,6 +75,11 @@ impl Program {
     #[must_use]
     pub fn parameter_words(&self) -> usize {
         self.parameters.iter().map(|(_, bytes)| bytes.div_ceil(8) as usize).sum()
+    }
+
+    /// Bytes of a thread's stack, which is the end of its local memory.
+    pub(crate) fn stack_bytes(&self) -> u64 {
+        if self.stack.is_some() { STACK } else { 0 }
     }
 
     /// Which of its instructions are not carried out exactly.
@@ -114,6 +130,10 @@ pub(crate) enum Op {
     Branch { target: u32, meet: u32 },
     /// A branch by a table.
     Table { index: u32, table: u32, meet: u32 },
+    /// A call of a function that is not inlined.
+    Call(u32),
+    /// The end of one.
+    Return,
     /// The lanes end.
     Exit,
     /// The block's barrier; what its lanes hold up is made one.
@@ -169,7 +189,23 @@ pub(crate) enum Value {
     DynamicShared(i64),
     /// Of a variable.
     Variable(u32, i64),
+    /// Of a function.
+    Function(u32),
+    /// Where a thread's stack begins, as long as no function has been called.
+    Stack,
     Special(Special),
+}
+
+impl Value {
+    /// Whether each warp has its own.
+    pub(crate) fn is_of_warp(self) -> bool {
+        matches!(self, Self::Stack) || matches!(self, Self::Special(special) if special.is_of_warp())
+    }
+
+    /// Whether it is laid down anew for each block.
+    pub(crate) fn is_of_block(self) -> bool {
+        matches!(self, Self::Stack | Self::Special(Special::Ctaid(_)))
+    }
 }
 
 /// A special register that does not change while a warp runs.
@@ -193,6 +229,48 @@ impl Special {
     pub(crate) fn is_of_warp(self) -> bool {
         matches!(self, Self::Tid(_) | Self::Warp)
     }
+}
+
+/// What is called.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Callee {
+    Function(u32),
+    /// The function at the address in a register.
+    Address(u32),
+}
+
+/// Where something is that is passed to a function, or comes back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Passed {
+    /// A result that is dropped.
+    Nothing,
+    Register(Class, u32),
+    /// Local memory, in the frame of the function or from the begin on.
+    Memory {
+        begin: u64,
+        bytes: u64,
+        is_framed: bool,
+    },
+}
+
+/// A call of a function that is not inlined.
+pub(crate) struct Call {
+    pub(crate) callee: Callee,
+    pub(crate) arguments: Vec<Passed>,
+    pub(crate) returns: Vec<Passed>,
+}
+
+/// A function that is called and not inlined.
+pub(crate) struct Routine {
+    pub(crate) name: &'static str,
+    /// Its first instruction.
+    pub(crate) entry: u32,
+    pub(crate) parameters: Vec<Passed>,
+    pub(crate) returns: Vec<Passed>,
+    /// Its predicates, narrow and wide registers: the first of each, and the first behind them.
+    pub(crate) registers: [(u32, u32); 3],
+    /// Bytes of its frame.
+    pub(crate) bytes: u64,
 }
 
 /// Where an access goes.

@@ -169,7 +169,7 @@ impl<'m, 'a> Lowering<'m, 'a> {
         let space = match address {
             // A parameter of a function that is called stands in the caller's own memory.
             Operand::Address(Some(name), ..) if space == Where::Parameter => match self.scopes.get(name) {
-                Some(Named::Local(..)) => Where::Local,
+                Some(Named::Local(..) | Named::Framed(..)) => Where::Local,
                 _ => Where::Parameter,
             },
             Operand::Address(..) => space,

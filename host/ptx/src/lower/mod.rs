@@ -2,6 +2,7 @@
 
 mod arithmetic;
 mod atomics;
+mod call;
 mod control;
 mod exactness;
 mod lines;
@@ -18,8 +19,9 @@ use crate::error::{LowerError, Place};
 use crate::flow::{Leads, meeting_points};
 use crate::intern::intern;
 use crate::matrix::Matrix;
-use crate::program::{Access, Exactness, Exchange, Fixed, Inst, NONE, Op, Program, Value};
+use crate::program::{Access, Call, Exactness, Exchange, Fixed, Inst, NONE, Op, Program, STACK, Value};
 use crate::registers::{Alu, Class, OWN, Sizes, lanes};
+use call::{FRAME_ALIGN, Frame, Pending};
 use engine::Pc;
 use lines::Positions;
 use names::{Named, Scopes};
@@ -83,6 +85,11 @@ struct Lowering<'m, 'a> {
     parameters: Vec<(u64, u64)>,
     /// The functions that are being inlined, each with the label behind its call.
     calls: Vec<(&'a str, u32)>,
+    /// Functions that are called as such, where they are, and the frame of the one that is being lowered.
+    pending: Vec<Pending<'m, 'a>>,
+    call_sites: Vec<Call>,
+    frame: Option<Frame>,
+    stack: Option<[u32; 2]>,
     /// Calls that have been inlined so far.
     inlined: usize,
     /// The guard of the instruction that is being lowered, and where it stands.
@@ -134,6 +141,10 @@ impl<'m, 'a> Lowering<'m, 'a> {
             local_bytes: 0,
             parameters: Vec::new(),
             calls: Vec::new(),
+            pending: Vec::new(),
+            call_sites: Vec::new(),
+            frame: None,
+            stack: None,
             inlined: 0,
             guard: (NONE, false),
             place: function.place,
@@ -229,6 +240,7 @@ impl<'m, 'a> Lowering<'m, 'a> {
                 self.scopes.add(variable.name, register);
             }
             StateSpace::Local | StateSpace::Parameter => match self.room(variable) {
+                Some(begin) if self.frame.is_some() => self.scopes.add(variable.name, Named::Framed(variable, begin)),
                 Some(begin) => self.scopes.add(variable.name, Named::Local(variable, begin)),
                 None => self.fail(
                     variable.place,
@@ -244,6 +256,9 @@ impl<'m, 'a> Lowering<'m, 'a> {
 
     /// Room in local memory for a variable: where it begins.
     fn room(&mut self, variable: &Variable<'_>) -> Option<u64> {
+        if let Some(frame) = &mut self.frame {
+            return frame.room(variable, MOST_LOCAL);
+        }
         let begin = self.local_bytes.checked_next_multiple_of(variable.align.max(8))?;
         let end = begin.checked_add(variable.bytes()?)?;
         self.local_bytes = end.min(MOST_LOCAL);
@@ -289,6 +304,7 @@ impl<'m, 'a> Lowering<'m, 'a> {
         match instruction.opcode {
             "bra" | "brx" | "ret" | "exit" | "call" | "trap" => self.control(instruction),
             "ld" | "ldu" | "st" | "atom" | "red" => self.access(instruction),
+            "alloca" | "stacksave" | "stackrestore" => self.stack_memory(instruction),
             "cp" => self.copy_ahead(instruction),
             "bar" | "barrier" | "shfl" | "vote" | "match" | "redux" | "activemask" | "elect" => self.warp(instruction),
             "mma" | "wmma" | "ldmatrix" | "stmatrix" | "movmatrix" => self.matrix(instruction),
@@ -348,7 +364,7 @@ impl<'m, 'a> Lowering<'m, 'a> {
         if let Some(slot) = self.fixed.get(&(bank, value)) {
             return *slot;
         }
-        let is_own = matches!(value, Value::Special(special) if special.is_of_warp());
+        let is_own = value.is_of_warp();
         let slot = if is_own {
             self.scratch(class)
         } else {
@@ -363,10 +379,12 @@ impl<'m, 'a> Lowering<'m, 'a> {
     fn finish(mut self, function: &Function<'_>) -> Result<Program, LowerError> {
         self.guard = (NONE, false);
         self.emit(Op::Exit);
+        let end = self.code.len() as u32 - 1;
+        self.functions();
         if let Some((place, detail)) = self.error {
             return Err(LowerError::At { place, detail, others: self.others });
         }
-        let end = self.code.len() as u32 - 1;
+        let routines = self.routines();
         let places: Vec<u32> = self.labels.iter().map(|label| label.unwrap_or(end)).collect();
         let place = |label: &mut u32| *label = places.get(*label as usize).copied().unwrap_or(end);
         self.tables.iter_mut().flatten().for_each(place);
@@ -375,10 +393,16 @@ impl<'m, 'a> Lowering<'m, 'a> {
                 place(target);
             }
         }
-        let leads: Vec<_> = self.code.iter().map(|inst| leads(inst, &self.tables)).collect();
-        for (inst, found) in self.code.iter_mut().zip(meeting_points(&leads, NONE)) {
-            if let Op::Branch { meet, .. } | Op::Table { meet, .. } = &mut inst.op {
-                *meet = found;
+        // The entry and each function by itself.
+        let mut begins: Vec<_> = [0].into_iter().chain(routines.iter().map(|routine| routine.entry)).collect();
+        begins.push(self.code.len() as u32);
+        for part in begins.windows(2) {
+            let (begin, code) = (part[0], &mut self.code[part[0] as usize..part[1] as usize]);
+            let leads: Vec<_> = code.iter().map(|inst| leads(inst, &self.tables, begin)).collect();
+            for (inst, found) in code.iter_mut().zip(meeting_points(&leads, NONE)) {
+                if let Op::Branch { meet, .. } | Op::Table { meet, .. } = &mut inst.op {
+                    *meet = if found == NONE { NONE } else { begin + found };
+                }
             }
         }
         let block = function.directives.iter().find(|(name, _)| *name == ".reqntid").map(|(_, numbers)| {
@@ -396,20 +420,29 @@ impl<'m, 'a> Lowering<'m, 'a> {
             sizes: self.sizes,
             shared: Vec::leak(self.shared),
             variables: self.variables,
-            local_bytes: self.local_bytes,
+            local_bytes: match self.stack {
+                Some(_) => self.local_bytes.next_multiple_of(FRAME_ALIGN) + STACK,
+                None => self.local_bytes,
+            },
+            routines,
+            call_sites: self.call_sites,
+            stack: self.stack,
             parameters: self.parameters,
             block,
         })
     }
 }
 
-fn leads(inst: &Inst, tables: &[Vec<u32>]) -> Leads {
+/// Where an instruction leads, counted from the begin of its function.
+fn leads(inst: &Inst, tables: &[Vec<u32>], begin: u32) -> Leads {
+    let table = |table: u32| tables[table as usize].iter().map(|target| target.wrapping_sub(begin)).collect();
     let always = inst.guard == NONE;
     match inst.op {
-        Op::Branch { target, .. } if always => Leads::Away(vec![target]),
-        Op::Branch { target, .. } => Leads::Maybe(vec![target]),
-        Op::Table { table, .. } if always => Leads::Away(tables[table as usize].clone()),
-        Op::Table { table, .. } => Leads::Maybe(tables[table as usize].clone()),
+        Op::Branch { target, .. } if always => Leads::Away(vec![target.wrapping_sub(begin)]),
+        Op::Branch { target, .. } => Leads::Maybe(vec![target.wrapping_sub(begin)]),
+        Op::Table { table: number, .. } if always => Leads::Away(table(number)),
+        Op::Table { table: number, .. } => Leads::Maybe(table(number)),
+        Op::Return => Leads::Nowhere,
         Op::Exit if always => Leads::Nowhere,
         Op::Exit => Leads::MaybeNowhere,
         Op::Trap if always => Leads::Away(Vec::new()),

@@ -6,7 +6,7 @@ use crate::alu;
 use crate::ast::{Constant, Operand, StateSpace, Type};
 use crate::intern::intern;
 use crate::program::{GLOBAL_BEGIN, PARAMETER_WINDOW, Part, Special, Value, Variable};
-use crate::registers::Class;
+use crate::registers::{Class, lanes};
 
 /// The bits of a constant in a register of that class.
 fn bits(constant: Constant, class: Class) -> u64 {
@@ -125,6 +125,21 @@ impl<'m, 'a> Lowering<'m, 'a> {
 
     /// The slot that holds what an instruction reads, of whatever class; `class` is that of constants.
     pub(super) fn any_source(&mut self, operand: &Operand<'a>, class: Class) -> Result<(Class, u32), Failure> {
+        if let Operand::Name(name) | Operand::Sum(name, _) = operand
+            && let Some(Named::Framed(_, begin)) = self.scopes.get(name)
+        {
+            let offset = if let Operand::Sum(_, offset) = operand { *offset } else { 0 };
+            let behind = self.holding(Class::Wide, Value::Bits(begin.wrapping_add_signed(offset)));
+            let address = self.scratch(Class::Wide);
+            let [frame, _] = self.stack();
+            self.emit_alu(lanes!(Wide <- |a: Wide, b: Wide| a.wrapping_add(b)), address, &[frame, behind])?;
+            if class != Class::Narrow {
+                return Ok((Class::Wide, address));
+            }
+            let narrow = self.scratch(Class::Narrow);
+            self.emit_alu(alu::resized(Class::Wide, Class::Narrow, None), narrow, &[address])?;
+            return Ok((Class::Narrow, narrow));
+        }
         let found = match operand {
             Operand::Constant(constant) => Some((class, self.holding(class, Value::Bits(bits(*constant, class))))),
             Operand::Name(name) => match self.any_register(name)? {
@@ -207,10 +222,8 @@ impl<'m, 'a> Lowering<'m, 'a> {
             _ => {}
         }
         let Some(&variable) = self.module_variables.get(name) else {
-            return Err(match self.module_functions.contains_key(name) {
-                true => format!("the address of the function `{name}` is not known here"),
-                false => format!("there is no `{name}` here"),
-            });
+            let number = self.function_number(name).ok_or_else(|| format!("there is no `{name}` here"))?;
+            return Ok(Value::Function(number));
         };
         let bytes = variable.bytes().unwrap_or(u64::MAX);
         match variable.space {
@@ -258,6 +271,10 @@ impl<'m, 'a> Lowering<'m, 'a> {
             Some(found @ (Class::Narrow | Class::Wide, _)) => Ok((found, *offset)),
             Some(_) => Err(format!("`{name}` is too narrow for an address")),
             None => {
+                if let Some(Named::Framed(_, begin)) = self.scopes.get(name) {
+                    let [frame, _] = self.stack();
+                    return Ok(((Class::Wide, frame), offset.wrapping_add(begin.cast_signed())));
+                }
                 let value = self.address_of(name, *offset)?;
                 Ok(((Class::Wide, self.holding(Class::Wide, value)), 0))
             }

@@ -4,7 +4,7 @@ use super::barrier::Arrived;
 use super::hand::Hand;
 use super::job::Job;
 use super::warp::{State, Warp};
-use crate::program::{Op, Reduction, Special, Value};
+use crate::program::{Op, Reduction, Value};
 use crate::registers::{Class, Lanes, Narrow, Pred, Registers, Wide};
 use engine::{Finding, Kind, Machine, Worker, triple};
 use std::sync::Arc;
@@ -48,8 +48,7 @@ impl Runner {
     fn lay(&mut self, which: impl Fn(Value) -> bool, block_idx: [u32; 3]) {
         let program = Arc::clone(&self.job.program);
         for fixed in program.fixed.iter().filter(|fixed| which(fixed.value)) {
-            let is_own = matches!(fixed.value, Value::Special(special) if special.is_of_warp());
-            for warp in 0..if is_own { self.warps.len() } else { 1 } {
+            for warp in 0..if fixed.value.is_of_warp() { self.warps.len() } else { 1 } {
                 let values = self.job.value(fixed.value, fixed.class, warp, block_idx);
                 self.registers.select(warp);
                 match fixed.class {
@@ -68,7 +67,7 @@ impl Runner {
         self.stopped = false;
         self.forget_arrivals();
         let block_idx = self.worker.block_idx();
-        self.lay(|value| matches!(value, Value::Special(Special::Ctaid(_))), block_idx);
+        self.lay(Value::is_of_block, block_idx);
         let threads = self.job.launch.plan.launch.block_threads() as usize;
         for (number, warp) in self.warps.iter_mut().enumerate() {
             warp.begin(u32::MAX >> 32usize.saturating_sub(threads - 32 * number));

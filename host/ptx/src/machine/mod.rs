@@ -3,6 +3,7 @@
 mod access;
 mod barrier;
 mod block;
+mod call;
 mod exchange;
 mod hand;
 mod job;

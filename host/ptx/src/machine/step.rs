@@ -70,6 +70,20 @@ impl Runner {
                             continue 'frames;
                         }
                     }
+                    Op::Call(call) => {
+                        if active != 0 {
+                            self.save(number, at, mask, clock);
+                            if !self.goes_round(number, inst.pc) || !self.call(call, number, at, mask, inst.pc) {
+                                return self.stop();
+                            }
+                            continue 'frames;
+                        }
+                    }
+                    Op::Return => {
+                        self.save(number, at, mask, clock);
+                        self.return_from(number);
+                        continue 'frames;
+                    }
                     Op::Exit => {
                         self.warps[number].live &= !active;
                         mask &= !active;

@@ -1,5 +1,6 @@
 //! A warp: where its lanes stand. Those that a branch sends apart go one way after the other, to where they meet again.
 
+use super::call::Activation;
 use crate::program::NONE;
 
 /// Lanes that go together, from where they are to where they meet others.
@@ -33,6 +34,8 @@ pub(super) enum State {
 #[derive(Debug)]
 pub(super) struct Warp {
     pub(super) frames: Vec<Frame>,
+    /// Calls that have not returned.
+    pub(super) calls: Vec<Activation>,
     /// The lanes that have not ended.
     pub(super) live: u32,
     pub(super) state: State,
@@ -46,12 +49,13 @@ pub(super) struct Warp {
 
 impl Warp {
     pub(super) fn new() -> Self {
-        Self { frames: Vec::new(), live: 0, state: State::Ended, steps: 0, due: 0, clock: 0 }
+        Self { frames: Vec::new(), calls: Vec::new(), live: 0, state: State::Ended, steps: 0, due: 0, clock: 0 }
     }
 
     /// Its lanes begin.
     pub(super) fn begin(&mut self, lanes: u32) {
         self.frames.clear();
+        self.calls.clear();
         self.frames.push(Frame { at: 0, meet: NONE, mask: lanes });
         (self.live, self.state, self.steps, self.due, self.clock) = (lanes, State::Runs, 0, 0, 0);
     }
@@ -64,6 +68,10 @@ impl Warp {
                 return Some(*frame);
             }
             self.frames.pop();
+            // All lanes of a call may have ended.
+            while self.calls.last().is_some_and(|call| self.frames.len() <= call.depth) {
+                self.calls.pop();
+            }
         }
         None
     }
