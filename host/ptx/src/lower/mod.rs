@@ -2,6 +2,9 @@
 
 mod arithmetic;
 mod control;
+mod copy;
+mod external;
+mod initial;
 mod lines;
 mod memory;
 mod names;
@@ -10,12 +13,14 @@ mod warp;
 
 pub use lines::Lines;
 
+use crate::assigned::watched;
 use crate::ast::{Block, Function, Instruction, Module, StateSpace, Statement, Type, Variable};
 use crate::error::{LowerError, Place};
 use crate::flow::{Leads, meeting_points};
 use crate::intern::intern;
-use crate::program::{Access, Exchange, Fixed, Inst, NONE, Op, Program, Value};
+use crate::program::{Access, Ahead, Exchange, Fixed, Inst, NONE, Op, Program, Value};
 use crate::registers::{Alu, Class, Classes, OWN, Sizes};
+use crate::watch::Watch;
 use engine::Pc;
 use lines::Positions;
 use names::{Named, Scopes};
@@ -62,9 +67,12 @@ struct Lowering<'m, 'a> {
     code: Vec<Inst>,
     accesses: Vec<Access>,
     exchanges: Vec<Exchange>,
+    copies: Vec<Ahead>,
     /// Where each label stands, once that is known.
     labels: Vec<Option<u32>>,
     tables: Vec<Vec<u32>>,
+    /// What registers are called, by bank and slot.
+    names: FxHashMap<(usize, u32), String>,
     /// The slots of registers.
     slots: FxHashMap<(u32, u32), u32>,
     fixed: FxHashMap<(usize, Value), u32>,
@@ -73,6 +81,8 @@ struct Lowering<'m, 'a> {
     declarations: u32,
     shared: Vec<(&'static str, u64)>,
     variables: Vec<crate::program::Variable>,
+    /// The same, as they are declared.
+    declared: Vec<&'m Variable<'a>>,
     local_bytes: u64,
     parameters: Vec<(u64, u64)>,
     /// The functions that are being inlined, each with the label behind its call.
@@ -114,8 +124,10 @@ impl<'m, 'a> Lowering<'m, 'a> {
             code: Vec::new(),
             accesses: Vec::new(),
             exchanges: Vec::new(),
+            copies: Vec::new(),
             labels: Vec::new(),
             tables: Vec::new(),
+            names: FxHashMap::default(),
             slots: FxHashMap::default(),
             fixed: FxHashMap::default(),
             fixed_list: Vec::new(),
@@ -123,6 +135,7 @@ impl<'m, 'a> Lowering<'m, 'a> {
             declarations: 0,
             shared: Vec::new(),
             variables: Vec::new(),
+            declared: Vec::new(),
             local_bytes: 0,
             parameters: Vec::new(),
             calls: Vec::new(),
@@ -283,7 +296,7 @@ impl<'m, 'a> Lowering<'m, 'a> {
 
     fn emit(&mut self, op: Op) {
         let (guard, negated) = self.guard;
-        self.code.push(Inst { op, guard, negated, pc: self.pc });
+        self.code.push(Inst { op, guard, negated, watched: false, pc: self.pc });
     }
 
     /// Emits arithmetic whose slots are known.
@@ -326,6 +339,9 @@ impl<'m, 'a> Lowering<'m, 'a> {
     fn finish(mut self, function: &Function<'_>) -> Result<Program, LowerError> {
         self.guard = (NONE, false);
         self.emit(Op::Exit);
+        if let Err((place, failure)) = self.initial_contents() {
+            self.fail(place, failure);
+        }
         if let Some((place, detail)) = self.error {
             return Err(LowerError::At { place, detail, others: self.others });
         }
@@ -347,11 +363,12 @@ impl<'m, 'a> Lowering<'m, 'a> {
         let block = function.directives.iter().find(|(name, _)| *name == ".reqntid").map(|(_, numbers)| {
             std::array::from_fn(|axis| numbers.get(axis).map_or(1, |number| u32::try_from(*number).unwrap_or(u32::MAX)))
         });
-        Ok(Program {
+        let mut program = Program {
             name: intern(self.entry),
             code: self.code,
             accesses: self.accesses,
             exchanges: self.exchanges,
+            copies: self.copies,
             tables: self.tables,
             fixed: self.fixed_list,
             sizes: self.sizes,
@@ -359,8 +376,14 @@ impl<'m, 'a> Lowering<'m, 'a> {
             variables: self.variables,
             local_bytes: self.local_bytes,
             parameters: self.parameters,
+            watch: Watch::default(),
             block,
-        })
+        };
+        let names = self.names;
+        program.watch = watched(&program, &leads, |place| names.get(&place).map_or("a register", |name| intern(name)));
+        let Program { code, watch, .. } = &mut program;
+        watch.uses.keys().for_each(|at| code[*at as usize].watched = true);
+        Ok(program)
     }
 }
 

@@ -34,18 +34,20 @@ pub(super) struct Warp {
     pub(super) steps: u64,
     /// Instructions so far.
     pub(super) clock: u64,
+    /// Where its last access since the block's last barrier stands; nowhere if there was none.
+    pub(super) last: u32,
 }
 
 impl Warp {
     pub(super) fn new() -> Self {
-        Self { frames: Vec::new(), live: 0, state: State::Ended, steps: 0, clock: 0 }
+        Self { frames: Vec::new(), live: 0, state: State::Ended, steps: 0, clock: 0, last: NONE }
     }
 
     /// Its lanes begin.
     pub(super) fn begin(&mut self, lanes: u32) {
         self.frames.clear();
         self.frames.push(Frame { at: 0, meet: NONE, mask: lanes });
-        (self.live, self.state, self.steps, self.clock) = (lanes, State::Runs, 0, 0);
+        (self.live, self.state, self.steps, self.clock, self.last) = (lanes, State::Runs, 0, 0, NONE);
     }
 
     /// The frame whose lanes go on, with those of them that have not ended and are not where they meet others; none if all have ended.
