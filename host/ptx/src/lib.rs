@@ -14,6 +14,7 @@
 //! It knows the engine and plans. It may not know the facade that kernels are written against, sources, models or reports.
 
 mod alu;
+mod assigned;
 mod ast;
 mod atomic;
 mod error;
@@ -26,6 +27,8 @@ mod matrix;
 mod parse;
 mod program;
 mod registers;
+mod uses;
+mod watch;
 
 pub use ast::{
     Block, Constant, Function, Initializer, Instruction, Location, Module, Operand, Point, StateSpace, Statement, Type,

@@ -1,7 +1,8 @@
 //! What an entry is lowered to: a register machine's instructions, one after another, with where their lanes meet again.
 
 use crate::matrix::Matrix;
-use crate::registers::{Class, Run, Sizes};
+use crate::registers::{Class, Classes, Run, Sizes};
+use crate::watch::Watch;
 use engine::{Instruction, Pc};
 use std::collections::BTreeSet;
 
@@ -39,6 +40,7 @@ pub struct Program {
     pub(crate) call_sites: Vec<Call>,
     /// The registers of where the frame of the function that runs begins, and the next one may.
     pub(crate) stack: Option<[u32; 2]>,
+    pub(crate) copies: Vec<Ahead>,
     /// Where the branches of `brx` lead.
     pub(crate) tables: Vec<Vec<u32>>,
     /// What stands in slots that no instruction writes.
@@ -54,6 +56,8 @@ pub struct Program {
     pub(crate) local_bytes: u64,
     /// Where each parameter begins, and how many bytes it has.
     pub(crate) parameters: Vec<(u64, u64)>,
+    /// Registers that may be read before they are written.
+    pub(crate) watch: Watch,
     /// The block that `.reqntid` asks for.
     pub(crate) block: Option<[u32; 3]>,
 }
@@ -88,7 +92,8 @@ impl Program {
         &self.exactness
     }
 
-    /// Variables of the module's global and constant memory that it names, and their bytes: each is a buffer of the plan.
+    /// Variables of the module's global and constant memory that it names or they lead to, and their bytes: each may be a buffer of the
+    /// plan, and is else made as the module says.
     pub fn variables(&self) -> impl Iterator<Item = (&'static str, u64)> {
         self.variables.iter().map(|variable| (variable.name, variable.bytes))
     }
@@ -105,10 +110,30 @@ pub struct Exactness {
 }
 
 /// A variable of global or constant memory.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Variable {
     pub(crate) name: &'static str,
     pub(crate) bytes: u64,
+    pub(crate) align: u64,
+    pub(crate) is_constant: bool,
+    /// Whether another module has it.
+    pub(crate) is_extern: bool,
+    /// What it holds at first, by where that begins; the rest is 0.
+    pub(crate) initial: Vec<(u64, Initial)>,
+}
+
+/// An element of what a variable holds at first.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Initial {
+    pub(crate) bytes: u32,
+    pub(crate) content: Content,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Content {
+    Bits(u64),
+    /// The address of a variable, and bytes behind it.
+    Address(u32, i64),
 }
 
 /// An instruction.
@@ -118,6 +143,8 @@ pub(crate) struct Inst {
     /// The predicate under which it is carried out, if there is one.
     pub(crate) guard: u32,
     pub(crate) negated: bool,
+    /// Whether it uses registers that are watched.
+    pub(crate) watched: bool,
     pub(crate) pc: Pc,
 }
 
@@ -125,7 +152,7 @@ pub(crate) struct Inst {
 #[derive(Clone, Copy)]
 pub(crate) enum Op {
     /// Arithmetic.
-    Alu { run: Run, slots: [u32; 5] },
+    Alu { run: Run, slots: [u32; 5], classes: Classes },
     /// A branch, and where the lanes meet again.
     Branch { target: u32, meet: u32 },
     /// A branch by a table.
@@ -150,12 +177,29 @@ pub(crate) enum Op {
     Exchange(u32),
     /// What all lanes of a warp do to matrices.
     Matrix(u32),
+    /// A copy from global to shared memory, which arrives when it is waited for.
+    Copy(u32),
+    /// A thread's copies so far make up a group.
+    Commit,
+    /// A thread waits for its groups of copies, but for so many of the last ones; for all copies if that is none.
+    Await(Option<u32>),
     /// The clock, in a register of 32 or 64 bits.
     Clock { class: Class, slot: u32 },
     /// The active lanes, as a word.
     ActiveMask { slot: u32 },
+    /// What the runtime does for a kernel.
+    External(External),
     /// The kernel gives up.
     Trap,
+}
+
+/// What the GPU's runtime does for a kernel, and the slots of what it takes.
+#[derive(Clone, Copy)]
+pub(crate) enum External {
+    /// Text is printed: by the format and the arguments at generic addresses. How many were printed goes to a register.
+    Print { format: u32, arguments: u32, printed: u32 },
+    /// An assertion failed: its text, file and function at generic addresses, and the line.
+    Assert { message: u32, file: u32, line: u32, function: u32 },
 }
 
 /// What a barrier makes of predicates.
@@ -164,6 +208,13 @@ pub(crate) enum Reduction {
     And,
     Or,
     Count,
+}
+
+impl Reduction {
+    /// The width of what it makes.
+    pub(crate) fn class(self) -> Class {
+        if self == Self::Count { Class::Narrow } else { Class::Pred }
+    }
 }
 
 /// What a slot holds that no instruction writes.
@@ -319,6 +370,18 @@ impl Access {
     pub(crate) fn width(&self) -> u64 {
         u64::from(self.bytes) * self.parts.len().max(1) as u64
     }
+}
+
+/// A copy from global to shared memory.
+#[derive(Clone, Copy)]
+pub(crate) struct Ahead {
+    /// Its accesses: the load, and the store.
+    pub(crate) load: u32,
+    pub(crate) store: u32,
+    /// The register that says how many bytes are read, the rest being 0.
+    pub(crate) size: Option<u32>,
+    /// The predicate under which none is.
+    pub(crate) ignore: Option<u32>,
 }
 
 /// What lanes exchange.

@@ -172,15 +172,24 @@ impl<'m, 'a> Lowering<'m, 'a> {
         }
     }
 
-    /// Lowers the functions that are called as such, behind the entry.
-    pub(super) fn functions(&mut self) {
+    /// Lowers the functions that are called as such, behind the entry, and finds what variables hold at first: those name functions, and
+    /// functions name variables.
+    pub(super) fn behind_the_entry(&mut self) {
         let mut next = 0;
-        while let Some(function) = self.pending.get(next).map(|pending| pending.function) {
-            let routine = self.function(function);
-            if let Some(pending) = self.pending.get_mut(next) {
-                pending.routine = Some(routine);
+        loop {
+            while let Some(function) = self.pending.get(next).map(|pending| pending.function) {
+                let routine = self.function(function);
+                if let Some(pending) = self.pending.get_mut(next) {
+                    pending.routine = Some(routine);
+                }
+                next += 1;
             }
-            next += 1;
+            if let Err((place, failure)) = self.initial_contents() {
+                return self.fail(place, failure);
+            }
+            if next >= self.pending.len() {
+                return;
+            }
         }
     }
 

@@ -51,12 +51,7 @@ impl<'m, 'a> Lowering<'m, 'a> {
             [Operand::Name(name)] => (none, name, none),
             _ => return Err("its operands are none that it takes".to_owned()),
         };
-        if matches!(*name, "__assertfail" | "__assert_fail") {
-            self.emit(Op::Trap);
-            return Ok(());
-        }
-        // What a kernel prints is dropped.
-        if *name == "vprintf" && !self.module_functions.contains_key(name) {
+        if !self.module_functions.contains_key(name) && self.external(name, returns, arguments)? {
             return Ok(());
         }
         let Some(&function) = self.module_functions.get(name) else {

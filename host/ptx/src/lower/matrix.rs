@@ -168,6 +168,10 @@ impl<'m, 'a> Lowering<'m, 'a> {
         let guard = self.guard;
         // Of the lanes, those that name a row.
         if parts.len() < 4 {
+            let zero = self.holding(Class::Narrow, Value::Bits(0));
+            for row in rows.into_iter().filter(|_| is_load) {
+                self.emit_alu(alu::copy(Class::Narrow), row, &[zero])?;
+            }
             let lane = self.holding(Class::Narrow, Value::Special(Special::Lane));
             let [end, names] =
                 [self.holding(Class::Narrow, Value::Bits(8 * parts.len() as u64)), self.scratch(Class::Pred)];

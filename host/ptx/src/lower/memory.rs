@@ -4,7 +4,7 @@ use super::names::Named;
 use super::operand::shown;
 use super::{Failure, Lowering};
 use crate::alu;
-use crate::ast::{Constant, Instruction, Operand, StateSpace, Type};
+use crate::ast::{Instruction, Operand, StateSpace, Type};
 use crate::program::{Access, Action, Op, Part, Value, Where};
 use crate::registers::Class;
 use engine::Instruction as Known;
@@ -54,25 +54,6 @@ impl<'m, 'a> Lowering<'m, 'a> {
             Some((_, rest)) if instruction.has("L2::cache_hint") => rest,
             _ => &instruction.operands,
         }
-    }
-
-    /// `cp.async`: a load from global memory and a store to shared memory, which take place at once. What waits for them has nothing left
-    /// to wait for, so that a wait that is missing is not found.
-    pub(super) fn copy_ahead(&mut self, instruction: &'m Instruction<'a>) -> Result<(), Failure> {
-        let has = |modifier| instruction.has(modifier);
-        if has("async") && (has("commit_group") || has("wait_group") || has("wait_all")) {
-            return Ok(());
-        }
-        let [to, from, Operand::Constant(Constant::Integer(bytes @ (4 | 8 | 16)))] = instruction.operands.as_slice()
-        else {
-            return Err("of copies, `cp.async` of 4, 8 or 16 bytes is carried out".to_owned());
-        };
-        if !has("async") || has("bulk") || has("mbarrier") || !has("global") {
-            return Err("of copies, `cp.async` from global to shared memory is carried out".to_owned());
-        }
-        let parts: Vec<_> = (0..bytes / 4).map(|_| Some((Class::Narrow, self.scratch(Class::Narrow)))).collect();
-        self.push(instruction, Action::Load, Where::Global, from, Type::Bits(32), parts.clone(), &[])?;
-        self.push(instruction, Action::Store, Where::Shared, to, Type::Bits(32), parts, &[])
     }
 
     /// A load of a parameter whose place is known: a copy of a constant.

@@ -4,7 +4,10 @@ mod arithmetic;
 mod atomics;
 mod call;
 mod control;
+mod copy;
 mod exactness;
+mod external;
+mod initial;
 mod lines;
 mod matrix;
 mod memory;
@@ -14,13 +17,15 @@ mod warp;
 
 pub use lines::Lines;
 
+use crate::assigned::watched;
 use crate::ast::{Block, Function, Instruction, Module, StateSpace, Statement, Type, Variable};
 use crate::error::{LowerError, Place};
 use crate::flow::{Leads, meeting_points};
 use crate::intern::intern;
 use crate::matrix::Matrix;
-use crate::program::{Access, Call, Exactness, Exchange, Fixed, Inst, NONE, Op, Program, STACK, Value};
-use crate::registers::{Alu, Class, OWN, Sizes, lanes};
+use crate::program::{Access, Ahead, Call, Exactness, Exchange, Fixed, Inst, NONE, Op, Program, STACK, Value};
+use crate::registers::{Alu, Class, Classes, OWN, Sizes, lanes};
+use crate::watch::Watch;
 use call::{FRAME_ALIGN, Frame, Pending};
 use engine::Pc;
 use lines::Positions;
@@ -70,9 +75,12 @@ struct Lowering<'m, 'a> {
     exchanges: Vec<Exchange>,
     matrices: Vec<Matrix>,
     exactness: Exactness,
+    copies: Vec<Ahead>,
     /// Where each label stands, once that is known.
     labels: Vec<Option<u32>>,
     tables: Vec<Vec<u32>>,
+    /// What registers are called, by bank and slot.
+    names: FxHashMap<(usize, u32), String>,
     /// The slots of registers.
     slots: FxHashMap<(u32, u64), u32>,
     fixed: FxHashMap<(usize, Value), u32>,
@@ -81,6 +89,8 @@ struct Lowering<'m, 'a> {
     declarations: u32,
     shared: Vec<(&'static str, u64)>,
     variables: Vec<crate::program::Variable>,
+    /// The same, as they are declared.
+    declared: Vec<&'m Variable<'a>>,
     local_bytes: u64,
     parameters: Vec<(u64, u64)>,
     /// The functions that are being inlined, each with the label behind its call.
@@ -129,8 +139,10 @@ impl<'m, 'a> Lowering<'m, 'a> {
             exchanges: Vec::new(),
             matrices: Vec::new(),
             exactness: Exactness::default(),
+            copies: Vec::new(),
             labels: Vec::new(),
             tables: Vec::new(),
+            names: FxHashMap::default(),
             slots: FxHashMap::default(),
             fixed: FxHashMap::default(),
             fixed_list: Vec::new(),
@@ -138,6 +150,7 @@ impl<'m, 'a> Lowering<'m, 'a> {
             declarations: 0,
             shared: Vec::new(),
             variables: Vec::new(),
+            declared: Vec::new(),
             local_bytes: 0,
             parameters: Vec::new(),
             calls: Vec::new(),
@@ -336,7 +349,7 @@ impl<'m, 'a> Lowering<'m, 'a> {
 
     fn emit(&mut self, op: Op) {
         let (guard, negated) = self.guard;
-        self.code.push(Inst { op, guard, negated, pc: self.pc });
+        self.code.push(Inst { op, guard, negated, watched: false, pc: self.pc });
     }
 
     /// Emits arithmetic whose slots are known.
@@ -347,7 +360,7 @@ impl<'m, 'a> Lowering<'m, 'a> {
             return Err(format!("it has {} operands that are read, and takes {}", sources.len(), alu.sources.len()));
         }
         slots[1..=sources.len()].copy_from_slice(sources);
-        self.emit(Op::Alu { run: alu.run, slots });
+        self.emit(Op::Alu { run: alu.run, slots, classes: Classes::new(alu.target, alu.sources) });
         Ok(())
     }
 
@@ -380,7 +393,7 @@ impl<'m, 'a> Lowering<'m, 'a> {
         self.guard = (NONE, false);
         self.emit(Op::Exit);
         let end = self.code.len() as u32 - 1;
-        self.functions();
+        self.behind_the_entry();
         if let Some((place, detail)) = self.error {
             return Err(LowerError::At { place, detail, others: self.others });
         }
@@ -396,6 +409,7 @@ impl<'m, 'a> Lowering<'m, 'a> {
         // The entry and each function by itself.
         let mut begins: Vec<_> = [0].into_iter().chain(routines.iter().map(|routine| routine.entry)).collect();
         begins.push(self.code.len() as u32);
+        let mut of_entry = None;
         for part in begins.windows(2) {
             let (begin, code) = (part[0], &mut self.code[part[0] as usize..part[1] as usize]);
             let leads: Vec<_> = code.iter().map(|inst| leads(inst, &self.tables, begin)).collect();
@@ -404,17 +418,20 @@ impl<'m, 'a> Lowering<'m, 'a> {
                     *meet = if found == NONE { NONE } else { begin + found };
                 }
             }
+            of_entry.get_or_insert(leads);
         }
+        let leads = of_entry.unwrap_or_default();
         let block = function.directives.iter().find(|(name, _)| *name == ".reqntid").map(|(_, numbers)| {
             std::array::from_fn(|axis| numbers.get(axis).map_or(1, |number| u32::try_from(*number).unwrap_or(u32::MAX)))
         });
-        Ok(Program {
+        let mut program = Program {
             name: intern(self.entry),
             code: self.code,
             accesses: self.accesses,
             exchanges: self.exchanges,
             matrices: self.matrices,
             exactness: self.exactness,
+            copies: self.copies,
             tables: self.tables,
             fixed: self.fixed_list,
             sizes: self.sizes,
@@ -428,8 +445,14 @@ impl<'m, 'a> Lowering<'m, 'a> {
             call_sites: self.call_sites,
             stack: self.stack,
             parameters: self.parameters,
+            watch: Watch::default(),
             block,
-        })
+        };
+        let names = self.names;
+        program.watch = watched(&program, &leads, |place| names.get(&place).map_or("a register", |name| intern(name)));
+        let Program { code, watch, .. } = &mut program;
+        watch.uses.keys().for_each(|at| code[*at as usize].watched = true);
+        Ok(program)
     }
 }
 

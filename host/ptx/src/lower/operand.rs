@@ -1,7 +1,8 @@
 //! Operands: registers, constants, special registers, addresses of variables.
 
+use super::initial::bytes_of;
 use super::names::{Named, Register};
-use super::{Failure, Lowering};
+use super::{Failure, Lowering, bank};
 use crate::alu;
 use crate::ast::{Constant, Operand, StateSpace, Type};
 use crate::intern::intern;
@@ -53,7 +54,14 @@ impl<'m, 'a> Lowering<'m, 'a> {
     fn any_register(&mut self, name: &str) -> Result<Option<(Class, u32)>, Failure> {
         match self.scopes.register(name) {
             Some(register) if register.vector > 1 => Err(format!("`{name}` is a vector: name one of its components")),
-            Some(register) => self.slot(register, 0).map(Some),
+            Some(register) => {
+                let known = self.slots.len();
+                let (class, slot) = self.slot(register, 0)?;
+                if self.slots.len() > known {
+                    self.names.insert((bank(class), slot), name.to_owned());
+                }
+                Ok(Some((class, slot)))
+            }
             None => Ok(None),
         }
     }
@@ -225,9 +233,9 @@ impl<'m, 'a> Lowering<'m, 'a> {
             let number = self.function_number(name).ok_or_else(|| format!("there is no `{name}` here"))?;
             return Ok(Value::Function(number));
         };
-        let bytes = variable.bytes().unwrap_or(u64::MAX);
+        let bytes = bytes_of(variable);
         match variable.space {
-            StateSpace::Shared if bytes == 0 => Ok(Value::DynamicShared(offset)),
+            StateSpace::Shared if bytes == 0 || variable.is_extern => Ok(Value::DynamicShared(offset)),
             StateSpace::Shared => {
                 let name = self.without_entry(variable.name);
                 let known = self.shared.iter().position(|(own, _)| *own == name);
@@ -241,7 +249,15 @@ impl<'m, 'a> Lowering<'m, 'a> {
                 let name = self.without_entry(variable.name);
                 let known = self.variables.iter().position(|own| own.name == name);
                 let number = known.unwrap_or_else(|| {
-                    self.variables.push(Variable { name, bytes });
+                    self.variables.push(Variable {
+                        name,
+                        bytes,
+                        align: variable.align,
+                        is_constant: variable.space == StateSpace::Constant,
+                        is_extern: variable.is_extern,
+                        initial: Vec::new(),
+                    });
+                    self.declared.push(variable);
                     self.variables.len() - 1
                 });
                 Ok(Value::Variable(number as u32, offset))

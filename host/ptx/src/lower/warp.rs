@@ -70,9 +70,8 @@ impl<'m, 'a> Lowering<'m, 'a> {
                     Some("or") => Reduction::Or,
                     _ => Reduction::Count,
                 };
-                let class = if kind == Reduction::Count { Class::Narrow } else { Class::Pred };
                 let source = self.source(source, Class::Pred)?;
-                let target = self.target(target, class)?;
+                let target = self.target(target, kind.class())?;
                 (Some((kind, target, source)), operands)
             }
             operands if has("sync") || has("arrive") => (None, operands),

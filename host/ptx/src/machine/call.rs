@@ -199,6 +199,8 @@ impl Runner {
                     let begin = if is_framed { frames[lane] + begin } else { begin };
                     if let Some(cell) = self.cell(warp, lane, begin, bytes) {
                         cell.iter_mut().zip(own).for_each(|(to, from)| *to = from);
+                        let thread = (32 * warp + lane) as u64 * self.job.program.local_bytes;
+                        self.mark_local((thread + begin) as usize, bytes as usize);
                     }
                 }
             }

@@ -1,6 +1,8 @@
 use super::*;
 use crate::{Lines, lower, parse};
+use engine::Memory;
 use engine::{Finding, Kind};
+use gpu::suite::Buffer;
 use gpu::suite::{Counts, Launch as Shape, Operation, Space};
 
 const LINES: Lines<'static> = Lines { file: "test.ptx", within: "" };

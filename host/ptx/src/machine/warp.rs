@@ -45,11 +45,22 @@ pub(super) struct Warp {
     pub(super) due: u64,
     /// Instructions so far.
     pub(super) clock: u64,
+    /// Where its last access since the block's last barrier stands; nowhere if there was none.
+    pub(super) last: u32,
 }
 
 impl Warp {
     pub(super) fn new() -> Self {
-        Self { frames: Vec::new(), calls: Vec::new(), live: 0, state: State::Ended, steps: 0, due: 0, clock: 0 }
+        Self {
+            frames: Vec::new(),
+            calls: Vec::new(),
+            live: 0,
+            state: State::Ended,
+            steps: 0,
+            due: 0,
+            clock: 0,
+            last: NONE,
+        }
     }
 
     /// Its lanes begin.
@@ -57,7 +68,8 @@ impl Warp {
         self.frames.clear();
         self.calls.clear();
         self.frames.push(Frame { at: 0, meet: NONE, mask: lanes });
-        (self.live, self.state, self.steps, self.due, self.clock) = (lanes, State::Runs, 0, 0, 0);
+        (self.live, self.state, self.steps, self.due) = (lanes, State::Runs, 0, 0);
+        (self.clock, self.last) = (0, NONE);
     }
 
     /// The frame whose lanes go on, with those of them that have not ended and are not where they meet others; none if all have ended.

@@ -336,7 +336,7 @@ wmma.store.d.sync.aligned.{sum}.m16n16k16.global.{total} [%d2], {{{c}}}, %r1; re
 
 #[test]
 fn all_lanes_carry_out_a_product_together() {
-    let body = "setp.lt.u32 %p1, %i, 5; @%p1 mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%d1, %d2}, {%d3}, {%d4}, {%d5, %d6}; ret;";
+    let body = "mov.b64 %d3, 0; mov.b64 %d4, 0; mov.b64 %d5, 0; mov.b64 %d6, 0; setp.lt.u32 %p1, %i, 5; @%p1 mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%d1, %d2}, {%d3}, {%d4}, {%d5, %d6}; ret;";
     let found = finding(&module("", body), 32);
     assert!(found.kind == Kind::DivergentWarp && found.detail.contains("lane 5 does not"), "{found}");
 }
