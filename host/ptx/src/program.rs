@@ -41,6 +41,7 @@ pub struct Program {
     /// The registers of where the frame of the function that runs begins, and the next one may.
     pub(crate) stack: Option<[u32; 2]>,
     pub(crate) copies: Vec<Ahead>,
+    pub(crate) bulks: Vec<Bulk>,
     /// Where the branches of `brx` lead.
     pub(crate) tables: Vec<Vec<u32>>,
     /// What stands in slots that no instruction writes.
@@ -167,6 +168,10 @@ pub(crate) enum Op {
     Barrier { number: u32, reduction: Option<(Reduction, u32, u32)> },
     /// A barrier of so many of the block's threads, at which the lanes wait or only arrive.
     PartialBarrier { number: u32, threads: u32, waits: bool, reduction: Option<(Reduction, u32, u32)> },
+    /// A copy in bulk.
+    Bulk(u32),
+    /// A phase of an `mbarrier` is complete.
+    Phase,
     /// The warp lets the others of its block go on first.
     Yield,
     /// A warp's barrier.
@@ -382,6 +387,14 @@ pub(crate) struct Ahead {
     pub(crate) size: Option<u32>,
     /// The predicate under which none is.
     pub(crate) ignore: Option<u32>,
+}
+
+/// A copy in bulk: its accesses, of 16 bytes a lane, and the register that says how many bytes are copied.
+#[derive(Clone, Copy)]
+pub(crate) struct Bulk {
+    pub(crate) load: u32,
+    pub(crate) store: u32,
+    pub(crate) size: u32,
 }
 
 /// What lanes exchange.

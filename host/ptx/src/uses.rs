@@ -1,7 +1,7 @@
 //! Which registers of a warp each instruction reads and writes.
 
 use crate::matrix::Matrix;
-use crate::program::{Action, Call, Callee, External, Inst, NONE, Op, Passed, Program};
+use crate::program::{Action, Bulk, Call, Callee, External, Inst, NONE, Op, Passed, Program};
 use crate::registers::{Class, OWN};
 
 /// The registers that the instructions of a program use, all widths numbered through.
@@ -131,6 +131,12 @@ fn registers(program: &Program, inst: &Inst) -> (Registers, Registers) {
             }
             writes.extend(returns.iter().filter_map(register));
         }
+        Op::Bulk(number) => {
+            let Bulk { load, store, size } = program.bulks[number as usize];
+            let [load, store] = [load, store].map(|number| &program.accesses[number as usize]);
+            reads.extend([load.address, store.address, narrow(size)]);
+            writes.extend(load.parts.iter().flatten());
+        }
         Op::WarpBarrier { mask } => reads.push(narrow(mask)),
         Op::Access(number) => {
             let access = &program.accesses[number as usize];
@@ -169,7 +175,7 @@ fn registers(program: &Program, inst: &Inst) -> (Registers, Registers) {
         }
         Op::Clock { class, slot } => writes.push((class, slot)),
         Op::ActiveMask { slot } => writes.push(narrow(slot)),
-        Op::Branch { .. } | Op::Yield | Op::Commit | Op::Await(_) | Op::Return | Op::Exit | Op::Trap => {}
+        Op::Branch { .. } | Op::Yield | Op::Phase | Op::Commit | Op::Await(_) | Op::Return | Op::Exit | Op::Trap => {}
     }
     reads.push((Class::Pred, inst.guard));
     (reads, writes)

@@ -55,7 +55,7 @@ impl<'m, 'a> Lowering<'m, 'a> {
     }
 
     /// An access of the copy, which is carried out by that.
-    fn part(
+    pub(super) fn part(
         &mut self,
         instruction: &'m Instruction<'a>,
         action: Action,

@@ -173,10 +173,8 @@ impl<'m, 'a> Lowering<'m, 'a> {
                 self.emit_alu(alu::copy(Class::Narrow), row, &[zero])?;
             }
             let lane = self.holding(Class::Narrow, Value::Special(Special::Lane));
-            let [end, names] =
-                [self.holding(Class::Narrow, Value::Bits(8 * parts.len() as u64)), self.scratch(Class::Pred)];
-            self.emit_alu(lanes!(Pred <- |a: Narrow, b: Narrow| a < b), names, &[lane, end])?;
-            self.under(names)?;
+            let end = self.holding(Class::Narrow, Value::Bits(8 * parts.len() as u64));
+            self.under(lanes!(Pred <- |a: Narrow, b: Narrow| a < b), &[lane, end])?;
         }
         let space = match instruction.modifiers().find_map(StateSpace::named) {
             None => Where::Generic,

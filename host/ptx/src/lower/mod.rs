@@ -10,6 +10,7 @@ mod external;
 mod initial;
 mod lines;
 mod matrix;
+mod mbarrier;
 mod memory;
 mod names;
 mod operand;
@@ -23,7 +24,7 @@ use crate::error::{LowerError, Place};
 use crate::flow::{Leads, meeting_points};
 use crate::intern::intern;
 use crate::matrix::Matrix;
-use crate::program::{Access, Ahead, Call, Exactness, Exchange, Fixed, Inst, NONE, Op, Program, STACK, Value};
+use crate::program::{Access, Ahead, Bulk, Call, Exactness, Exchange, Fixed, Inst, NONE, Op, Program, STACK, Value};
 use crate::registers::{Alu, Class, Classes, OWN, Sizes, lanes};
 use crate::watch::Watch;
 use call::{FRAME_ALIGN, Frame, Pending};
@@ -76,6 +77,7 @@ struct Lowering<'m, 'a> {
     matrices: Vec<Matrix>,
     exactness: Exactness,
     copies: Vec<Ahead>,
+    bulks: Vec<Bulk>,
     /// Where each label stands, once that is known.
     labels: Vec<Option<u32>>,
     tables: Vec<Vec<u32>>,
@@ -140,6 +142,7 @@ impl<'m, 'a> Lowering<'m, 'a> {
             matrices: Vec::new(),
             exactness: Exactness::default(),
             copies: Vec::new(),
+            bulks: Vec::new(),
             labels: Vec::new(),
             tables: Vec::new(),
             names: FxHashMap::default(),
@@ -318,6 +321,9 @@ impl<'m, 'a> Lowering<'m, 'a> {
             "bra" | "brx" | "ret" | "exit" | "call" | "trap" => self.control(instruction),
             "ld" | "ldu" | "st" | "atom" | "red" => self.access(instruction),
             "alloca" | "stacksave" | "stackrestore" => self.stack_memory(instruction),
+            "mbarrier" => self.mbarrier(instruction),
+            "cp" if instruction.has("bulk") => self.bulk(instruction),
+            "cp" if instruction.has("mbarrier") => self.copies_arrive(instruction),
             "cp" => self.copy_ahead(instruction),
             "bar" | "barrier" | "shfl" | "vote" | "match" | "redux" | "activemask" | "elect" => self.warp(instruction),
             "mma" | "wmma" | "ldmatrix" | "stmatrix" | "movmatrix" => self.matrix(instruction),
@@ -333,17 +339,17 @@ impl<'m, 'a> Lowering<'m, 'a> {
         }
     }
 
-    /// What is emitted from now on is carried out by the lanes of the guard for which a predicate holds.
-    fn under(&mut self, condition: u32) -> Result<(), Failure> {
-        let (guard, negated) = std::mem::replace(&mut self.guard, (NONE, false));
-        if guard != NONE {
-            let alu = match negated {
-                true => lanes!(Pred <- |a: Pred, b: Pred| a & !b),
-                false => lanes!(Pred <- |a: Pred, b: Pred| a & b),
-            };
-            self.emit_alu(alu, condition, &[condition, guard])?;
+    /// What is emitted from now on is carried out by the lanes of the guard for which a condition holds.
+    fn under(&mut self, condition: Option<Alu>, sources: &[u32]) -> Result<(), Failure> {
+        let (guard, holds) = (self.guard, self.scratch(Class::Pred));
+        if guard.0 != NONE {
+            let no = self.holding(Class::Pred, Value::Bits(0));
+            self.guard = (NONE, false);
+            self.emit_alu(lanes!(Pred <- |a: Pred| a), holds, &[no])?;
+            self.guard = guard;
         }
-        self.guard = (condition, false);
+        self.emit_alu(condition, holds, sources)?;
+        self.guard = (holds, false);
         Ok(())
     }
 
@@ -432,6 +438,7 @@ impl<'m, 'a> Lowering<'m, 'a> {
             matrices: self.matrices,
             exactness: self.exactness,
             copies: self.copies,
+            bulks: self.bulks,
             tables: self.tables,
             fixed: self.fixed_list,
             sizes: self.sizes,

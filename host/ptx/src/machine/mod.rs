@@ -3,6 +3,7 @@
 mod access;
 mod barrier;
 mod block;
+mod bulk;
 mod call;
 mod copies;
 mod exchange;

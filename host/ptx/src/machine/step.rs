@@ -114,6 +114,16 @@ impl Runner {
                             }
                         }
                     }
+                    Op::Bulk(bulk) => {
+                        if active != 0 && !self.bulk(program.bulks[bulk as usize], number, active, inst.pc) {
+                            return self.stop();
+                        }
+                    }
+                    Op::Phase => {
+                        if active != 0 && !self.worker.pass_barrier(|| inst.pc) {
+                            return self.stop();
+                        }
+                    }
                     Op::Yield => {
                         if active != 0 {
                             if !self.goes_round(number, inst.pc) {

@@ -325,6 +325,75 @@ END: cvt.u64.u32 %d1, %r2; st.global.b64 [%out], %d1; ret;"
     }
 }
 
+/// One warp writes and arrives, another one waits for it by the state or by the parity, round after round.
+#[test]
+fn threads_arrive_at_an_mbarrier_and_wait_for_its_phases() {
+    for (token, wait) in [
+        ("mbarrier.arrive.shared.b64 %d4, [full];", "mbarrier.test_wait.shared.b64 %p3, [full], %d4;"),
+        (
+            "mbarrier.arrive.release.cta.shared::cta.b64 _, [full], 1;",
+            "mbarrier.try_wait.parity.shared.b64 %p3, [full], %r5, 1000;",
+        ),
+    ] {
+        let body = format!(
+            "setp.eq.u32 %p1, %i, 0; @%p1 mbarrier.init.shared.b64 [full], 64; @%p1 mbarrier.init.shared::cta.b64 [empty], 64; bar.sync 0;
+mov.u32 %r3, 0; mov.u32 %r6, 0; mov.b64 %d6, 0; setp.ge.u32 %p2, %i, 32; mov.u32 %r1, tile; shl.b32 %r2, %i, 3; and.b32 %r2, %r2, 255; add.u32 %r1, %r1, %r2;
+L: and.b32 %r5, %r3, 1; @%p2 bra READ;
+add.u32 %r4, %i, %r3; cvt.u64.u32 %d1, %r4; st.shared.b64 [%r1], %d1; {token} mbarrier.arrive.shared.b64 %d5, [empty];
+W: mbarrier.test_wait.shared.b64 %p3, [empty], %d5; @!%p3 bra W; bra NEXT;
+READ: {token}
+R: {wait} @!%p3 bra R; ld.shared.b64 %d1, [%r1]; add.u64 %d6, %d6, %d1; mbarrier.arrive.shared.b64 %d5, [empty];
+E: mbarrier.test_wait.shared.b64 %p3, [empty], %d5; @!%p3 bra E;
+NEXT: add.u32 %r3, %r3, 1; setp.lt.u32 %p4, %r3, 5; @%p4 bra L; st.global.b64 [%out], %d6; ret;"
+        );
+        let text =
+            module(".shared .align 8 .b8 tile[256]; .shared .align 8 .b64 full; .shared .align 8 .b64 empty;", &body);
+        let all = written(&text, 64, &[0; 64]);
+        assert_eq!(all[32..], (0..32).map(|i| 5 * i + 10).collect::<Vec<u64>>(), "{wait}");
+    }
+    let counts = "setp.eq.u32 %p1, %i, 0; mbarrier.init.shared.b64 [bar], 5; mbarrier.arrive.noComplete.shared.b64 %d1, [bar], 2;
+mbarrier.arrive_drop.shared.b64 %d2, [bar]; mbarrier.pending_count.b64 %r1, %d1; mbarrier.pending_count.b64 %r2, %d2;
+mbarrier.arrive.shared.b64 %d3, [bar], 2; mbarrier.arrive.shared.b64 %d4, [bar]; mbarrier.pending_count.b64 %r3, %d4;
+shl.b32 %r2, %r2, 8; shl.b32 %r3, %r3, 16; or.b32 %r1, %r1, %r2; or.b32 %r1, %r1, %r3; mbarrier.inval.shared.b64 [bar];
+cvt.u64.u32 %d1, %r1; st.global.b64 [%out], %d1; ret;";
+    assert_eq!(written(&module(".shared .align 8 .b64 bar;", counts), 1, &[0]), [0x04_0305]);
+    let alone = "mbarrier.init.shared.b64 [bar], 2; mbarrier.arrive.shared.b64 %d1, [bar];
+W: mbarrier.test_wait.shared.b64 %p1, [bar], %d1; @!%p1 bra W; ret;";
+    assert_eq!(finding(&module(".shared .align 8 .b64 bar;", alone), 1).kind, Kind::NonTerminating);
+}
+
+#[test]
+fn copies_complete_on_an_mbarrier() {
+    let begin = "setp.eq.u32 %p1, %i, 0; @%p1 mbarrier.init.shared.b64 [bar], COUNT; bar.sync 0; mov.u32 %r1, tile; mov.u32 %r9, 0;";
+    let end = "W: mbarrier.try_wait.parity.shared::cta.b64 %p2, [bar], %r9; @!%p2 bra W;
+shl.b32 %r2, %i, 3; xor.b32 %r2, %r2, 8; add.u32 %r2, %r1, %r2; ld.shared.b64 %d2, [%r2]; st.global.b64 [%out], %d2; ret;";
+    let globals = ".shared .align 128 .b8 tile[1024]; .shared .align 8 .b64 bar;";
+    let input: Vec<u64> = (0..96).map(|i| i * 3).collect();
+    let expected: Vec<u64> = (0..96).map(|i| (i ^ 1) * 3).collect();
+    let bulk = "@%p1 mbarrier.arrive.expect_tx.shared.b64 _, [bar], 768;
+@%p1 cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r1], [%in], 768, [bar];";
+    let text = module(globals, &format!("{} {bulk} {end}", begin.replace("COUNT", "1")));
+    assert_eq!(written(&text, 96, &input), expected);
+    let sites = run(&text, 1, 96, &input, 1).sites;
+    let copied = sites.iter().find(|site| site.space == Space::Global && site.operation == Operation::Load);
+    let counts = copied.expect("the copy").counts;
+    assert_eq!((counts.requests, counts.lanes, counts.sectors), (2, 48, 24));
+    let each = "mad.lo.u32 %r3, %i, 8, %r1; cp.async.ca.shared.global [%r3], [%in], 8; cp.async.mbarrier.arrive.noinc.shared.b64 [bar];";
+    let text = module(globals, &format!("{} {each} {end}", begin.replace("COUNT", "96")));
+    assert_eq!(written(&text, 96, &input), expected);
+    let each = each.replace(".noinc", "") + "mbarrier.arrive.shared.b64 %d9, [bar];";
+    let text = module(globals, &format!("{} {each} {end}", begin.replace("COUNT", "96")));
+    assert_eq!(written(&text, 96, &input), expected);
+    // Back to global memory.
+    let back = "mov.u32 %r1, tile; shl.b32 %r2, %i, 3; add.u32 %r2, %r1, %r2; ld.global.b64 %d1, [%in]; st.shared.b64 [%r2], %d1;
+fence.proxy.async.shared::cta; bar.sync 0; setp.eq.u32 %p1, %i, 0; @!%p1 ret;
+cp.async.bulk.global.shared::cta.bulk_group [%out], [%r1], 256; cp.async.bulk.commit_group; cp.async.bulk.wait_group.read 0; ret;";
+    assert_eq!(written(&module(globals, back), 32, &input), input[..32]);
+    let odd = "mov.u32 %r1, tile; cp.async.bulk.global.shared::cta.bulk_group [%out], [%r1], 20; ret;";
+    let found = finding(&module(globals, odd), 1);
+    assert!(found.kind == Kind::Misaligned && found.detail.contains("20 bytes in bulk"), "{found}");
+}
+
 #[test]
 fn what_is_not_exact_is_known_of_an_entry() {
     let body = "ex2.approx.ftz.f32 %r1, %r2; add.f32 %r1, %r1, %r1; prefetch.global.L1 [%in]; nanosleep.u32 20; mov.u32 %r3, %clock;
