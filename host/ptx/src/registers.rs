@@ -18,6 +18,25 @@ pub(crate) enum Class {
     Wide,
 }
 
+/// The widths of an arithmetic instruction's target and sources, in one word.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Classes(u16);
+
+impl Classes {
+    const ALL: [Class; 4] = [Class::Pred, Class::Half, Class::Narrow, Class::Wide];
+
+    /// Those of a target and up to four sources.
+    pub(crate) fn new(target: Class, sources: &[Class]) -> Self {
+        let all = sources.iter().rev().chain([&target]).fold(0, |all, class| all << 2 | *class as u16);
+        Self(all << 3 | sources.len() as u16)
+    }
+
+    /// The target's, then the sources'.
+    pub(crate) fn iter(self) -> impl Iterator<Item = Class> {
+        (0..=self.0 & 7).map(move |number| Self::ALL[usize::from(self.0 >> (3 + 2 * number) & 3)])
+    }
+}
+
 /// What is set in the slot of a register that each warp has for itself.
 pub(crate) const OWN: u32 = 1 << 31;
 

@@ -74,6 +74,6 @@ fn compare(prepared: &Prepared<'_>, ready: &Ready, simulated: &Outcome) -> Resul
 impl Ready {
     /// Whether its arithmetic leaves the last bits open: then only numbers that are near are the same.
     pub fn is_approximate(&self) -> bool {
-        true
+        self.adds_in_any_order || !self.program.exactness().approximate.is_empty()
     }
 }

@@ -5,7 +5,8 @@ use super::at::At;
 use super::element::Type;
 use super::file::{Extent, Invalid, LaunchFile, LaunchTable, nearest};
 use super::lines;
-use gpu::suite::{Before, Buffer, Element, Launch, MOST_SHARED, MOST_STATIC_SHARED, Plan};
+use super::parameters::adds_in_any_order;
+use gpu::suite::{Launch, MOST_SHARED, MOST_STATIC_SHARED, Plan};
 use ptx_machine::{self as ptx, Lines, Module, Program};
 use std::collections::HashSet;
 use std::ops::Range;
@@ -30,6 +31,8 @@ pub struct Ready {
     pub program: Arc<Program>,
     /// What is launched.
     pub plan: Arc<Plan>,
+    /// Whether it adds floating-point numbers by atomics, in an order that nothing says.
+    pub adds_in_any_order: bool,
     /// What each parameter is given.
     pub parameters: Vec<Parameter>,
     /// The plan's buffers that are variables of the module, filled by the launch file.
@@ -142,13 +145,14 @@ fn ready(file: &LaunchFile, source: &Source<'_>, at: &Spanned<LaunchTable>) -> R
         entry: program.name(),
         program: Arc::new(program),
         plan: Arc::new(plan),
+        adds_in_any_order: adds_in_any_order(module, name),
         parameters,
         filled: first..first + table.variables.len(),
         results,
     })
 }
 
-/// The variables that the launch fills, and those that nobody does, which are zero.
+/// The variables that the launch fills: others hold what the module says.
 fn variables(
     file: &LaunchFile,
     source: &Source<'_>,
@@ -178,20 +182,18 @@ fn variables(
         given.push(kept);
         add(At { file, table: variable, what: format!("the variable `{own}`") }.of_variable(kept, *bytes)?);
     }
-    for (name, bytes) in known.iter().filter(|(name, _)| !given.contains(name)) {
-        let ty = Type::named("u8").expect("a type of that name");
-        let buffer = Buffer {
-            name,
-            constant: false,
-            element: Element::U8,
-            len: (*bytes).max(1),
-            before: Before::Zero,
-            after: Some(Box::new(|_| None)),
-            tolerance: 0.0,
-        };
-        add(BufferOf { buffer, ty, write: None, expect: None, tolerance: None });
+    let is_open = |variable: &&ptx::Variable<'_>| {
+        let is_named = known.iter().any(|(known, _)| *known == variable.name);
+        variable.is_extern && is_named && !given.contains(&variable.name)
+    };
+    match source.module.variables.iter().find(is_open) {
+        None => Ok(()),
+        Some(ptx::Variable { name, .. }) => {
+            let way = "fill it by `variables`, or link the modules";
+            let what = format!("`{}` names the variable `{name}`, which another module has: {way}", program.name());
+            Err(file.invalid(table.entry.span(), what))
+        }
     }
-    Ok(())
 }
 
 /// What CUDA takes at most: blocks of a grid, and threads of a block, along x, y and z.

@@ -8,7 +8,7 @@ use crate::record::{ErrorRecord, Machine, PtxRecord, Record, SCHEMA, Simulated, 
 use crate::sim::{Finding, Outcome};
 use crate::timing::Timed;
 use serde::Serialize;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 /// Everything that `run` found out.
@@ -56,6 +56,11 @@ pub struct RunRecord {
     /// Where code that was inlined was called.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub inlined: Vec<InlinedRecord>,
+    /// Which of its instructions are not carried out bit for bit as a GPU does.
+    pub instructions: InstructionsRecord,
+    /// What it printed.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub printed: String,
     /// Outputs beside what they should be.
     pub compared: Vec<Compared>,
     /// Outputs that were written to files.
@@ -67,6 +72,19 @@ pub struct RunRecord {
     /// What a GPU made of it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub on_gpu: Option<OnGpu>,
+}
+
+/// Which instructions of an entry are not carried out bit for bit as a GPU does. All others are.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct InstructionsRecord {
+    /// How many it has, as they are carried out.
+    pub count: usize,
+    /// Those whose results the PTX ISA leaves open within bounds.
+    pub approximate: BTreeSet<String>,
+    /// Those that are passed over, since they do not change results.
+    pub ignored: BTreeSet<String>,
+    /// Whether it adds floating-point numbers by atomics, in an order that nothing says.
+    pub adds_in_any_order: bool,
 }
 
 /// What a GPU made of a launch.
@@ -130,6 +148,13 @@ impl RunRecord {
             record,
             findings: Vec::new(),
             inlined: Vec::new(),
+            instructions: InstructionsRecord {
+                count: ready.program.instructions(),
+                approximate: ready.program.exactness().approximate.clone(),
+                ignored: ready.program.exactness().ignored.clone(),
+                adds_in_any_order: ready.adds_in_any_order,
+            },
+            printed: String::new(),
             compared: Vec::new(),
             written: Vec::new(),
             predicted: None,
@@ -158,6 +183,10 @@ impl RunRecord {
         own.inlined.dedup_by(|a, b| (&a.file, a.line, a.column) == (&b.file, b.line, b.column));
         own.record.simulated = Some(Simulated { blocks: outcome.blocks.into(), counts_stated: false, sites });
         own.findings = outcome.findings.clone();
+        own.printed = outcome.printed.text.clone();
+        if outcome.printed.dropped > 0 {
+            own.printed += &format!("\n({} bytes more are left out)\n", outcome.printed.dropped);
+        }
         own.record.verified = !compared.is_empty() && compared.iter().all(|compared| compared.wrong == 0);
         let wrong: Vec<_> = compared.iter().filter(|compared| compared.wrong > 0).map(ToString::to_string).collect();
         own.compared = compared;

@@ -1,11 +1,13 @@
 //! Launches of anybody's PTX: the counts of each source position, what was found, and what became of the outputs.
 
+use super::escape;
 use super::records::percent;
 use super::table::{Column, Layout};
 use super::width::{width, wrapped};
-use crate::foreign::record::{InlinedRecord, OnGpu, PredictedRecord, RunRecord};
+use crate::foreign::record::{InlinedRecord, InstructionsRecord, OnGpu, PredictedRecord, RunRecord};
 use crate::record::SiteRecord;
 use crate::sim::coalesce::SECTOR;
+use std::collections::BTreeSet;
 use std::fmt::Write;
 
 /// What came of launches.
@@ -23,7 +25,7 @@ moved.
 ";
 
 fn launch(run: &RunRecord, width: usize) -> String {
-    let RunRecord { record, inlined, compared, written, predicted, on_gpu, .. } = run;
+    let RunRecord { record, inlined, instructions, printed, compared, written, predicted, on_gpu, .. } = run;
     let mut text = String::new();
     let name = if record.case == record.kernel { String::new() } else { format!("{}: ", record.case) };
     let launch = record.launch.as_ref();
@@ -34,8 +36,13 @@ fn launch(run: &RunRecord, width: usize) -> String {
     let which = which.map_or_else(String::new, |own| {
         format!(", simulated: {} of {} blocks ({})", own.blocks.simulated, own.blocks.total, own.blocks.which)
     });
-    let heading =
-        format!("{name}{}, {} blocks of {} threads{shared}{which}\n", record.kernel, extent(grid), extent(block));
+    let heading = format!(
+        "{name}{}, {} {} of {} threads{shared}{which}\n",
+        record.kernel,
+        extent(grid),
+        if grid == [1; 3] { "block" } else { "blocks" },
+        extent(block)
+    );
     text += &wrapped(&heading, width, 0);
     let sites = record.simulated.as_ref().map_or(&[][..], |simulated| &simulated.sites);
     if !sites.is_empty() {
@@ -56,6 +63,7 @@ fn launch(run: &RunRecord, width: usize) -> String {
     if let Some(error) = &record.error {
         let _ = writeln!(below, "{}: {}", error.kind, error.message);
     }
+    below += &exactness(instructions);
     compared.iter().filter(|compared| compared.wrong == 0).for_each(|compared| {
         let _ = writeln!(below, "{compared}");
     });
@@ -64,7 +72,34 @@ fn launch(run: &RunRecord, width: usize) -> String {
     }
     predicted.iter().for_each(|predicted| below += &prediction(predicted));
     on_gpu.iter().for_each(|on_gpu| below += &gpu(on_gpu));
-    text + &wrapped(&below, width, 2)
+    text += &wrapped(&below, width, 2);
+    if !printed.is_empty() {
+        text += "It prints:\n";
+        printed.lines().for_each(|line| text += &format!("  {}\n", escape::terminal(line)));
+    }
+    text
+}
+
+/// Which instructions are not exact.
+fn exactness(instructions: &InstructionsRecord) -> String {
+    let InstructionsRecord { count, approximate, ignored, adds_in_any_order } = instructions;
+    let list = |names: &BTreeSet<String>| names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
+    let mut parts = Vec::new();
+    if !approximate.is_empty() {
+        parts.push(format!("approximate: {}", list(approximate)));
+    }
+    if !ignored.is_empty() {
+        parts.push(format!("passed over: {}", list(ignored)));
+    }
+    if *adds_in_any_order {
+        parts.push(
+            "atomic additions of floating-point numbers, in the order of the blocks here, in any on a GPU".to_owned(),
+        );
+    }
+    match parts.is_empty() {
+        true => format!("All of its {count} instructions are exact.\n"),
+        false => format!("Of its {count} instructions all are exact but {}.\n", parts.join("; ")),
+    }
 }
 
 fn counts(sites: &[SiteRecord]) -> Layout {
