@@ -210,6 +210,7 @@ fn what_makes_no_sense_is_refused_before_anything_runs() {
             &[],
             &["names no variable `w`"],
         ),
+        (LAUNCH.to_owned(), &["--samples", "3"], &["--samples means nothing without --on gpu"]),
         (LAUNCH.to_owned(), &["--entry", "scael"], &["--entry scael", "`scale`"]),
         (LAUNCH.to_owned(), &["--chip", "h20"], &["h20"]),
         (LAUNCH.to_owned(), &["--launch", "other.toml"], &["is a launch file already"]),

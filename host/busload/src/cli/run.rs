@@ -3,7 +3,7 @@
 use super::Usage;
 use super::options::{json_option, of_simulator};
 use super::output::{Progress, json};
-use super::selection::simulator_options;
+use super::selection::{idle, simulator_options};
 use crate::cuda::Gpu;
 use crate::foreign::describe::describe;
 use crate::foreign::file::LaunchFile;
@@ -166,6 +166,9 @@ pub(super) fn run(matches: &ArgMatches) -> Result<bool> {
         ready.iter().try_for_each(|ready| fits(ready, chip))?;
     }
     let on_gpu = matches.get_one::<String>("on").is_some_and(|on| on == "gpu");
+    if let Some(idle) = idle(matches, &["samples"]).filter(|_| !on_gpu) {
+        return Err(usage(format!("{idle} without --on gpu: nothing is timed")));
+    }
     let gpu = on_gpu.then(|| Gpu::open(&text)).transpose();
     let gpu = gpu.map_err(|error| Usage(anyhow::Error::new(error).context("--on gpu")))?;
     let html = matches.get_one::<String>("html").map(|file| Target::open("--html", file)).transpose().map_err(Usage)?;
@@ -274,8 +277,11 @@ impl Asked<'_> {
                     let mut record = RunRecord::simulated(&ready, &outcome, &self.inlined, compared);
                     if outcome.findings.is_empty() {
                         record.predicted = self.chip.as_ref().map(|chip| self.predict(&ready, chip));
-                        if let (Some(gpu), true, false) = (&self.gpu, is_whole, lost) {
-                            let done = on_gpu::run(gpu, &ready, &outcome, self.samples);
+                        if let (Some(gpu), true) = (&self.gpu, is_whole) {
+                            let done = match lost {
+                                true => on_gpu::not_run(),
+                                false => on_gpu::run(gpu, &ready, &outcome, self.samples),
+                            };
                             (record.on_gpu, lost) = (Some(done.record), done.lost);
                         }
                     }

@@ -161,7 +161,7 @@ impl At<'_> {
             return self.wrong(at, "`range` of whole numbers is two of them");
         };
         let count = (i128::from(to) - i128::from(from) + 1) as u128;
-        Ok(filled(ty, move |i| ty.wrapped(i128::from(from) + (u128::from(random(seed, i)) * count >> 64) as i128)))
+        Ok(filled(ty, move |i| ty.wrapped(i128::from(from) + ((u128::from(random(seed, i)) * count) >> 64) as i128)))
     }
 }
 

@@ -45,6 +45,13 @@ pub fn run(gpu: &Gpu, ready: &Ready, simulated: &Outcome, samples: u32) -> Done 
     Done { record, lost }
 }
 
+/// A launch after one that failed on the GPU.
+pub fn not_run() -> Done {
+    let message = "a launch before it failed on the GPU, and CUDA takes no further call from this process: run it alone, by --entry";
+    let error = Some(ErrorRecord { kind: "not run".to_owned(), message: message.to_owned() });
+    Done { record: OnGpu { compared: Vec::new(), timed: None, error }, lost: true }
+}
+
 /// Launches once, and puts the buffers that parameters point to beside the simulated ones.
 fn compare(prepared: &Prepared<'_>, ready: &Ready, simulated: &Outcome) -> Result<Vec<Compared>, RunError> {
     let mut comparisons: Vec<Comparison> = Vec::new();

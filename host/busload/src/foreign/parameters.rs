@@ -91,7 +91,7 @@ pub fn names(function: &Function<'_>, variable: &str) -> bool {
 #[must_use]
 pub fn adds_in_any_order(module: &Module<'_>, entry: &str) -> bool {
     let is_float = |ty: Type| matches!(ty, Type::Float(_) | Type::F16x2 | Type::Bf16 | Type::Bf16x2);
-    let is_one = |instruction: &&Instruction<'_>| {
+    let is_one = |instruction: &Instruction<'_>| {
         matches!(instruction.opcode, "atom" | "red")
             && instruction.has("add")
             && instruction.modifiers().filter_map(Type::named).any(is_float)
@@ -99,7 +99,7 @@ pub fn adds_in_any_order(module: &Module<'_>, entry: &str) -> bool {
     let mut instructions = Vec::new();
     let own = module.functions.iter().filter(|function| !function.is_entry || function.name == entry);
     own.filter_map(|function| function.body.as_ref()).for_each(|body| flatten(body, &mut instructions));
-    instructions.iter().any(|instruction| is_one(&instruction))
+    instructions.iter().any(|instruction| is_one(instruction))
 }
 
 fn flatten<'m, 'a>(block: &'m Block<'a>, instructions: &mut Vec<&'m Instruction<'a>>) {
