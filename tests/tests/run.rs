@@ -133,6 +133,22 @@ fn outputs_are_written_and_compared() {
     );
     launch(expects(", relative = 0.03").replace("0.5", "0.51"));
     busload(folder.path(), &["run", "scale.toml"]).success();
+    for (launch_of, reason) in [
+        (
+            expects("").replace("\"f32\", length = 100, fill = \"uninit", "\"i32\", length = 100, fill = \"uninit"),
+            "elements `<f4`, and the buffer i32",
+        ),
+        (
+            expects("").replace("length = 100, fill = \"uninit", "length = 101, fill = \"uninit"),
+            "100 elements, and the buffer 101",
+        ),
+    ] {
+        launch(launch_of);
+        let said = words(&busload(folder.path(), &["run", "scale.toml"]).code(2).stdout("").get_output().stderr);
+        assert!(said.contains("scale.toml:8: argument 1") && said.contains(reason), "{said}");
+    }
+    launch(LAUNCH.replace("buffer = \"f32\", length = 100, fill = \"ramp\"", "npy = \"out.npy\""));
+    busload(folder.path(), &["run", "scale.toml"]).success();
     // What no block wrote is wrong, whatever is expected of it.
     launch(expects(", absolute = 1e9").replace("grid = 4", "grid = 3"));
     let assert = busload(folder.path(), &["run", "scale.toml"]).code(1);

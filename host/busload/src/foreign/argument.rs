@@ -78,7 +78,7 @@ impl At<'_> {
     pub fn of_parameter(&self, parameter: &ptx::Variable<'_>, name: &'static str) -> Result<Stated, Invalid> {
         let table = self.table();
         let bytes = parameter.bytes().unwrap_or(u64::MAX);
-        let is_scalar = parameter.dimensions.is_empty() && parameter.vector == 1;
+        let is_scalar = parameter.dimensions.is_empty() && parameter.vector == 1 && bytes <= 8;
         if let Some(value) = &table.value {
             self.only("a value", &["value", "name"])?;
             if !is_scalar {

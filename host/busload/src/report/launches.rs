@@ -14,6 +14,9 @@ use std::fmt::Write;
 pub fn launches(records: &[RunRecord]) -> String {
     let width = width();
     let parts: Vec<_> = records.iter().map(|record| launch(record, width)).collect();
+    // A module names its files as it likes.
+    let parts: Vec<_> =
+        parts.iter().map(|part| part.split('\n').map(escape::terminal).collect::<Vec<_>>().join("\n")).collect();
     let has_counts =
         records.iter().any(|record| record.record.simulated.as_ref().is_some_and(|own| !own.sites.is_empty()));
     parts.join("\n") + &if has_counts { format!("\n{}", wrapped(LEGEND, width, 0)) } else { String::new() }
@@ -75,7 +78,7 @@ fn launch(run: &RunRecord, width: usize) -> String {
     text += &wrapped(&below, width, 2);
     if !printed.is_empty() {
         text += "It prints:\n";
-        printed.lines().for_each(|line| text += &format!("  {}\n", escape::terminal(line)));
+        printed.lines().for_each(|line| text += &format!("  {line}\n"));
     }
     text
 }
