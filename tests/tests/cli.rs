@@ -92,7 +92,11 @@ fn what_makes_no_sense_is_refused_before_anything_runs() {
     let no_gpu = "mean nothing with --on sim: nothing is launched on a GPU";
     refused(&["bench", "--on", "sim", "--hot", "--samples", "3"], &format!("--hot and --samples {no_gpu}"));
     refused(&["bench", "--on", "sim", "--ptx", "x.ptx", "--hot"], &format!("--ptx and --hot {no_gpu}"));
-    refused(&["verify", "--on", "sim", "--ptx", "x.ptx"], "--ptx means nothing with --on sim");
+    for command in [&["verify", "--on", "sim"][..], &["simulate"], &["predict"], &["explain", "copy_vec4"]] {
+        refused(&[command, &["--ptx", "missing.ptx"]].concat(), "missing.ptx");
+        let source = [command, &["--machine", "source", "--ptx", "missing.ptx"]].concat();
+        refused(&source, "the source machine takes no PTX");
+    }
     for command in ["bench", "verify"] {
         refused(
             &[command, "--on", "gpu", "--threads", "2"],
@@ -502,12 +506,15 @@ fn tables_of_measurements_and_profiles_are_no_wider() {
 fn verify_says_in_a_row_what_is_verified_and_shows_no_column_of_dashes() {
     let text = printed(&["verify", "--on", "sim", "--kernel", "^copy_vec", "--elements", "1000"]);
     let lines: Vec<_> = text.lines().map(words).collect();
-    assert_eq!(lines[0], "kernel case simulator", "{text}");
-    assert!(lines.contains(&"copy_vec4 1000 yes".to_owned()), "{text}");
+    assert_eq!(lines[0], "kernel case simulator PTX machine", "{text}");
+    assert!(lines.contains(&"copy_vec4 1000 yes yes".to_owned()), "{text}");
     assert_eq!(
         lines.last().map(String::as_str),
-        Some("Verified, every element of every output: 2 of 2 in the simulator.")
+        Some("Verified, every element of every output: 2 of 2 in the simulator, 2 of 2 on the PTX machine.")
     );
+    let text =
+        printed(&["verify", "--on", "sim", "--machine", "source", "--kernel", "^copy_vec", "--elements", "1000"]);
+    assert_eq!(text.lines().next().map(words).as_deref(), Some("kernel case simulator"), "{text}");
 }
 
 #[test]

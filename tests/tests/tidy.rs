@@ -139,7 +139,7 @@ fn the_crates_of_the_host_depend_on_one_another_in_one_direction() {
     let [cuda, engine, gpu, model, plan, ptx, source, system] =
         ["cuda", "engine", "gpu", "model", "plan", "ptx", "source", "system"].map(|name| format!("busload-{name}"));
     let expected = [
-        ("busload", vec![&*cuda, &engine, &gpu, &model, &plan, &source, &system]),
+        ("busload", vec![&*cuda, &engine, &gpu, &model, &plan, &ptx, &source, &system]),
         (&cuda, vec![&gpu, &plan, &system]),
         (&engine, vec![&gpu, &plan, &system]),
         (&model, vec![&engine, &gpu, &system]),

@@ -7,6 +7,8 @@
 //! - [`claims`]: what the articles say that busload grew out of, judged by counts and results.
 //! - [`compare`]: two results files side by side, with a verdict for each row.
 //! - [`explain`]: a kernel's source with the counts of each access, and why the worst is what it is.
+//! - [`foreign`]: kernels of anybody's PTX, launched as a launch file says.
+//! - [`front`]: what carries out the suite's kernels on the CPU: their source, or some build of them.
 //! - [`input`]: files, read whole but not without end.
 //! - [`predict`]: predictions of what a launch costs on a GPU that need not be there, and how good they are.
 //! - [`parallel`]: work in pieces, on as many threads as the system starts.
@@ -29,6 +31,8 @@ pub mod cli;
 pub mod compare;
 pub mod doctor;
 pub mod explain;
+pub mod foreign;
+pub mod front;
 pub mod predict;
 pub mod profile;
 pub mod ptx;

@@ -61,6 +61,15 @@ impl Gpu {
     pub fn prepare<'a>(&'a self, _kernel: &Kernel, _plan: &'a Plan) -> Result<Prepared<'a>, RunError> {
         match *self {}
     }
+    pub fn prepare_entry<'a>(
+        &'a self,
+        _entry: &'static str,
+        _plan: &'a Plan,
+        _parameters: &[crate::Parameter],
+        _variables: std::ops::Range<usize>,
+    ) -> Result<Prepared<'a>, RunError> {
+        match *self {}
+    }
     pub fn prepare_library<'a>(&'a self, _plan: &'a Plan) -> Option<Result<Prepared<'a>, RunError>> {
         match *self {}
     }

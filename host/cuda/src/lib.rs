@@ -12,3 +12,12 @@ mod present;
 pub use absent::*;
 #[cfg(all(feature = "driver", target_os = "linux", target_arch = "x86_64"))]
 pub use present::*;
+
+/// What a parameter of an entry is given that nothing else is known of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Parameter {
+    /// The address of a buffer: its number in the plan.
+    Buffer(usize),
+    /// Its bytes.
+    Bytes(Vec<u8>),
+}

@@ -8,6 +8,7 @@ use crate::blocks::{Blocks, block_idx, thread_idx};
 use crate::error::SimulationError;
 use crate::memory::{self, Memory};
 use crate::options::{Limits, Options};
+use crate::printed::{Page, Pages};
 use crate::sample::Sampling;
 use crate::sanitizer::{Look, Shadows};
 use crate::shared;
@@ -62,6 +63,7 @@ pub struct Launch {
     /// Why a worker broke off: likewise.
     pub(crate) broken: Mutex<Option<SimulationError>>,
     pub(crate) turns: Turns,
+    pub(crate) printed: Pages,
 }
 
 impl Launch {
@@ -103,6 +105,7 @@ impl Launch {
             reserve: available.map_or(0, |available| available / RESERVE),
             broken: Mutex::default(),
             turns: Turns::default(),
+            printed: Pages::default(),
         })
     }
 
@@ -122,6 +125,11 @@ impl Launch {
     #[inline(always)]
     pub fn is_exhausted(&self) -> bool {
         self.exhausted.load(Relaxed)
+    }
+
+    /// Keeps what the `turn`-th block printed.
+    pub fn print(&self, turn: u64, page: Page) {
+        self.printed.add(turn, page);
     }
 
     /// Waits until every block before the `turn`-th has ended.

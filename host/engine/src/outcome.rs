@@ -8,6 +8,7 @@ use crate::instruction::{Instruction, Position};
 use crate::launch::Launch;
 use crate::memory::Memory;
 use crate::note::{Note, Seen};
+use crate::printed::Printed;
 use crate::sample::{self, Sampled, Sampler};
 use gpu::suite::{Counts, Operation, Space};
 use plan::verify::Actual;
@@ -48,6 +49,8 @@ pub struct Outcome {
     pub transactions: BTreeMap<(String, Operation, u64), Transactions>,
     /// What was found in the first block that has findings, the same on every run.
     pub findings: Vec<Finding>,
+    /// What the kernel printed, up to the block with findings if there is one.
+    pub printed: Printed,
     /// Which blocks ran.
     pub blocks: Blocks,
     /// Bytes of shared memory of a block, static and dynamic.
@@ -76,6 +79,7 @@ impl Outcome {
             regions: BTreeMap::new(),
             transactions: BTreeMap::new(),
             findings: vec![finding],
+            printed: Printed::default(),
             blocks: launch.blocks,
             shared_bytes: launch.shared_bytes,
             memory: None,
@@ -95,6 +99,7 @@ pub(crate) struct Part {
 /// Puts together what the workers counted and found.
 pub(crate) fn gather(launch: Arc<Launch>, parts: Vec<Part>) -> Outcome {
     let first = parts.iter().filter_map(|part| part.findings.as_ref()).min_by_key(|(turn, _)| *turn);
+    let printed = launch.printed.up_to(first.map_or(u64::MAX, |(turn, _)| *turn));
     let findings = first.map(|(_, findings)| findings.clone()).unwrap_or_default();
     let mut sites = BTreeMap::<_, Site>::new();
     let mut sampled = BTreeMap::new();
@@ -146,6 +151,7 @@ pub(crate) fn gather(launch: Arc<Launch>, parts: Vec<Part>) -> Outcome {
         regions,
         transactions,
         findings,
+        printed,
         blocks,
         shared_bytes,
         memory,

@@ -80,7 +80,7 @@ fn last_end(code: &[Leads], starts: &[usize], of: &[usize]) -> Option<usize> {
 }
 
 /// Where blocks begin, and where the last one ends.
-fn block_starts(code: &[Leads]) -> Vec<usize> {
+pub(crate) fn block_starts(code: &[Leads]) -> Vec<usize> {
     let mut begins = vec![false; code.len() + 1];
     begins[0] = true;
     begins[code.len()] = true;

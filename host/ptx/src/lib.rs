@@ -14,6 +14,7 @@
 //! It knows the engine and plans. It may not know the facade that kernels are written against, sources, models or reports.
 
 mod alu;
+mod assigned;
 mod ast;
 mod atomic;
 mod cost;
@@ -23,11 +24,13 @@ mod intern;
 mod lex;
 mod lower;
 mod machine;
+mod matrix;
 mod parse;
 mod program;
 mod ptxas;
 mod registers;
 mod uses;
+mod watch;
 
 pub use ast::{
     Block, Constant, Function, Initializer, Instruction, Location, Module, Operand, Point, StateSpace, Statement, Type,
@@ -37,4 +40,4 @@ pub use error::{LowerError, ParseError, Place};
 pub use lower::{Lines, lower};
 pub use machine::{Error, simulate};
 pub use parse::parse;
-pub use program::Program;
+pub use program::{Exactness, Program};

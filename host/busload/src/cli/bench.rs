@@ -49,7 +49,7 @@ pub(super) fn command() -> Command {
 
 /// Measures on the GPU, or simulates; false if a case failed.
 pub(super) fn run(matches: &ArgMatches) -> Result<bool> {
-    refuse_idle(matches)?;
+    refuse_idle(matches, &OF_GPU)?;
     let ptx = load_ptx(matches)?;
     let gpu = match chosen_machine(matches) {
         On::Sim => return simulate(matches, "bench", Some("Simulated, as asked for: nothing was timed.")),

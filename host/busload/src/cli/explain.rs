@@ -1,12 +1,13 @@
 //! `explain`: a kernel's source with the counts of each access, and why the worst costs what it costs.
 
 use super::Usage;
-use super::options::{axes, json_option, list, of_simulator};
+use super::options::{axes, json_option, list, machine, of_simulator};
 use super::output::{Progress, json};
-use super::selection::{simulator_options, values};
+use super::selection::{fronts, on_ptx, simulator_options, values};
 use crate::bench;
 use crate::cases::{self, Run, Selection, Sizes};
-use crate::explain::{self, Explanation};
+use crate::explain;
+use crate::front::Front;
 use crate::record::{Machine, SCHEMA};
 use crate::report::{self, Target};
 use crate::sim;
@@ -27,6 +28,7 @@ pub(super) fn command() -> Command {
         .arg(Arg::new("html").long("html").value_name("FILE").help(
             "Write a page to look at requests lane by lane, with the kernels before and after; - is standard output",
         ))
+        .args(machine())
         .arg(json_option())
         .args(of_simulator());
     axes(command)
@@ -43,6 +45,13 @@ pub(super) fn run(matches: &ArgMatches) -> Result<bool> {
         shown = usize::from(before.is_some());
         runs = before.into_iter().chain([run.clone()]).chain(after).collect();
     }
+    let explained = runs[shown].kernel.name;
+    let [_, is_ptx] = fronts(matches, false)?;
+    let (front, runs) = if is_ptx { on_ptx(matches, runs)? } else { (Front::Source, runs) };
+    // A neighbour that the build lacks is left out.
+    let shown = runs.iter().position(|run| run.kernel.name == explained).ok_or_else(|| {
+        Usage(anyhow::anyhow!("--ptx: it has no kernel {explained}: name another build, or another kernel"))
+    })?;
     let options = sim::Options { sampling: Some(explain::SAMPLING), ..simulator_options(matches) };
     let progress = Progress::new(runs.len() as u64);
     let mut records = Vec::new();
@@ -50,8 +59,10 @@ pub(super) fn run(matches: &ArgMatches) -> Result<bool> {
     for run in &runs {
         progress.at(run, 0, 0);
         let options = bench::sampled(run, &options);
-        let (record, outcome) = bench::simulate(run, &options, &|done, of| progress.at(run, done, of));
-        explanations.extend(outcome.map(|outcome| Explanation::new(run, &outcome)));
+        let (record, outcome) = bench::simulate_on(&front, run, &options, &|done, of| progress.at(run, done, of));
+        if let Some(outcome) = outcome {
+            explanations.push(front.explain(run, outcome, &options)?);
+        }
         records.push(record);
         progress.next();
     }

@@ -12,6 +12,7 @@ mod output;
 mod predict;
 mod profile;
 mod ptx;
+mod run;
 mod selection;
 mod simulate;
 mod verify;
@@ -32,13 +33,14 @@ pub struct Usage(#[from] pub anyhow::Error);
 type Entry = (fn() -> Command, fn(&ArgMatches) -> Result<bool>);
 
 /// Every command, in the order of `--help`.
-const COMMANDS: [Entry; 11] = [
+const COMMANDS: [Entry; 12] = [
     (bench::command, bench::run),
     (simulate::command, simulate::run),
     (verify::command, verify::run),
     (profile::command, profile::run),
     (predict::command, predict::run),
     (explain::command, explain::run),
+    (run::command, run::run),
     (list::command, list::run),
     (claims::command, claims::run),
     (compare::command, compare::run),

@@ -25,6 +25,18 @@ pub(super) fn ptx() -> Arg {
     Arg::new("ptx").long("ptx").value_name("FILE").help("Launch the kernels of this PTX instead of those built in")
 }
 
+/// Which machine of the CPU carries the kernels out, and from what.
+pub(super) fn machine() -> [Arg; 2] {
+    [
+        Arg::new("machine")
+            .long("machine")
+            .value_name("MACHINE")
+            .help("Carry kernels out from their source, or from their PTX, the built-in one without --ptx [default: source]")
+            .value_parser(PossibleValuesParser::new(["source", "ptx"])),
+        Arg::new("ptx").long("ptx").value_name("FILE").help("Carry out the kernels of this PTX instead of those built in"),
+    ]
+}
+
 /// For commands whose findings are no results of runs.
 pub(super) fn exports() -> [Arg; 2] {
     let arg = |name: &'static str, help| Arg::new(name).long(name).value_name("FILE").help(help);

@@ -92,13 +92,18 @@ impl Progress {
 
     /// Shows what runs, and how far it is.
     pub(super) fn at(&self, run: &Run, done: u64, of: u64) {
+        self.named(&format!("{} on {}", run.kernel.name, run.case), done, of);
+    }
+
+    /// The same of anything that has a name.
+    pub(super) fn named(&self, name: &str, done: u64, of: u64) {
         let mut shown = self.shown.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         if !*shown && self.begun.elapsed() > Duration::from_secs(2) {
             *shown = true;
             self.bar.set_draw_target(ProgressDrawTarget::stderr());
         }
         let part = if of > 0 { format!(" {:.0} %", 100.0 * done as f64 / of as f64) } else { String::new() };
-        self.bar.set_message(format!("{} on {}{part}", run.kernel.name, run.case));
+        self.bar.set_message(format!("{name}{part}"));
     }
 
     pub(super) fn next(&self) {

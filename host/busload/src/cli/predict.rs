@@ -1,10 +1,11 @@
 //! `predict`: how long kernels take on a GPU that need not be there.
 
 use super::Usage;
-use super::options::{axes, chosen, threads};
+use super::options::{axes, chosen, machine, threads};
 use super::output::{Exports, Progress, say_unfinished};
-use super::selection::runs_on_gpu;
+use super::selection::{fronts, on_ptx, runs_on_gpu};
 use crate::cases::Sizes;
+use crate::front::Front;
 use crate::input;
 use crate::parallel;
 use crate::predict::{self, Chip, Effort, Measured};
@@ -67,7 +68,7 @@ pub(super) fn command() -> Command {
                 .value_name("FILE")
                 .help("Write the predictions as a Markdown table, with every column; - is standard output"),
         );
-    axes(chosen(command).arg(threads()))
+    axes(chosen(command).args(machine()).arg(threads()))
 }
 
 /// Predicts; false if something could not be.
@@ -100,6 +101,8 @@ pub(super) fn run(matches: &ArgMatches) -> Result<bool> {
             .into());
         }
     }
+    let [_, is_ptx] = fronts(matches, false)?;
+    let (front, runs) = if is_ptx { on_ptx(matches, runs)? } else { (Front::Source, runs) };
     let exports = Exports::open(matches)?;
     let threads = matches.get_one::<u32>("threads").map_or(Effort::default().threads, |threads| *threads as usize);
     let workers = threads.min(runs.len()).max(1);
@@ -109,7 +112,7 @@ pub(super) fn run(matches: &ArgMatches) -> Result<bool> {
     let rows = Mutex::new(vec![None; runs.len()]);
     parallel::map(runs.iter().enumerate(), workers, |(place, run)| {
         progress.at(run, 0, 0);
-        let row = measured.row(run, &chip, predict::predict(run, &chip, effort));
+        let row = measured.row(run, &chip, front.predict(run, &chip, effort));
         progress.next();
         let mut rows = rows.lock().expect("no panic under this lock");
         rows[place] = Some(row);

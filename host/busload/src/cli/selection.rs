@@ -2,14 +2,16 @@
 
 use super::Usage;
 use crate::cases::{self, Run, SelectError, Selection, Sizes};
+use crate::front::{Build, Front};
 use crate::input;
 use crate::ptx::Ptx;
+use crate::report;
 use crate::sim;
 use anyhow::Context;
 use clap::ArgMatches;
 use clap::parser::ValueSource;
 use gpu::suite::Value;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The machine that the user chose.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -43,14 +45,53 @@ pub(super) fn idle(matches: &ArgMatches, names: &[&str]) -> Option<String> {
     (!given.is_empty()).then(|| format!("{} {verb} nothing", given.join(" and ")))
 }
 
-/// Refuses options that mean nothing on the machine that was asked for by name.
-pub(super) fn refuse_idle(matches: &ArgMatches) -> Result<(), Usage> {
+/// The machines of the CPU that the user chose: for `verify` both without a choice, unless a file is named.
+pub(super) fn fronts(matches: &ArgMatches, both: bool) -> Result<[bool; 2], Usage> {
+    let (machine, file) = (matches.get_one::<String>("machine"), matches.get_one::<String>("ptx"));
+    match (machine.map(String::as_str), file) {
+        (Some("source"), Some(file)) => Err(anyhow::anyhow!(
+            "--machine source --ptx {file}: the source machine takes no PTX: leave one of the two out"
+        )
+        .into()),
+        (Some("source"), None) => Ok([true, false]),
+        (Some(_), _) | (None, Some(_)) => Ok([false, true]),
+        (None, None) => Ok([true, both]),
+    }
+}
+
+/// The PTX machine on the build that the user chose, and those of the runs whose kernels it has.
+pub(super) fn on_ptx(matches: &ArgMatches, mut runs: Vec<Run>) -> Result<(Front, Vec<Run>), Usage> {
+    let kernels: Vec<_> = runs.iter().map(|run| run.kernel).collect();
+    let build = match matches.get_one::<String>("ptx") {
+        None => Build::committed(&kernels),
+        Some(file) => Build::new(file, &input::text(file, input::SOURCE).context("--ptx")?, &kernels),
+    };
+    let build = build.map_err(|error| anyhow::Error::new(error).context("--ptx"))?;
+    let names = |runs: &[Run]| runs.iter().map(|run| run.kernel.name).collect::<BTreeSet<_>>();
+    let asked = names(&runs);
+    runs.retain(|run| build.has(&run.kernel));
+    let has = names(&runs);
+    let lacks: Vec<_> = asked.difference(&has).copied().collect();
+    if has.is_empty() {
+        let shown = lacks[..lacks.len().min(3)].join(", ");
+        let more = if lacks.len() > 3 { format!(" and {} more", lacks.len() - 3) } else { String::new() };
+        return Err(anyhow::anyhow!("--ptx {}: it has none of the kernels asked for: {shown}{more}", build.file).into());
+    }
+    if !lacks.is_empty() {
+        let (count, all, file) = (lacks.len(), asked.len(), &build.file);
+        report::say(&format!("{file} has {} of the {all} kernels asked for; {count} are left out.", has.len()));
+    }
+    Ok((Front::Ptx(Box::new(build)), runs))
+}
+
+/// Refuses options that mean nothing on the machine that was asked for by name; `of_gpu` are those of a GPU alone.
+pub(super) fn refuse_idle(matches: &ArgMatches, of_gpu: &[&str]) -> Result<(), Usage> {
     let (on, names) = match chosen_machine(matches) {
         On::Auto => return Ok(()),
-        On::Gpu => ("--on gpu: nothing is simulated", OF_SIMULATOR),
-        On::Sim => ("--on sim: nothing is launched on a GPU", OF_GPU),
+        On::Gpu => ("--on gpu: nothing is simulated", &OF_SIMULATOR[..]),
+        On::Sim => ("--on sim: nothing is launched on a GPU", of_gpu),
     };
-    match idle(matches, &names) {
+    match idle(matches, names) {
         Some(idle) => Err(anyhow::anyhow!("{idle} with {on}").into()),
         None => Ok(()),
     }

@@ -1,10 +1,11 @@
 //! `simulate`: runs kernels on the CPU and counts what they ask of the memory system.
 
-use super::options::selection;
+use super::options::{machine, selection};
 use super::output::{Output, json};
-use super::selection::{runs, simulator_options};
+use super::selection::{fronts, on_ptx, runs, simulator_options};
 use crate::bench;
 use crate::cases::{Run, Sizes};
+use crate::front::Front;
 use crate::ptx::Ptx;
 use crate::record::Machine;
 use crate::sim;
@@ -22,8 +23,12 @@ pub(super) fn command() -> Command {
              nobody wrote, divergent barriers, shuffles from inactive lanes, stack overflows, and kernels that do not \
              end.\n\n\
              A grid too large to simulate whole is sampled by blocks. Its row says so, its counts are those of the blocks \
-             that ran, and it is not verified.",
+             that ran, and it is not verified.\n\n\
+             --machine ptx carries out what ships instead of the source: the built-in PTX, or that of --ptx, another build of \
+             the suite's kernels, such as rust-cuda's or nvcc's of results/peers/peers.cu. Counts are then by its own lines, and \
+             not held to the families' closed forms. What cannot be carried out is refused before anything runs.",
         )
+        .args(machine())
         .arg(
             Arg::new("arch")
                 .long("arch")
@@ -36,27 +41,38 @@ pub(super) fn command() -> Command {
 
 /// Simulates what was asked for; false if a case failed.
 pub(super) fn run(matches: &ArgMatches) -> Result<bool> {
-    simulate(matches, "simulate", None)
+    let [_, is_ptx] = fronts(matches, false)?;
+    if !is_ptx {
+        return simulate(matches, "simulate", None);
+    }
+    let machine = Machine::simulator();
+    let (front, runs) = on_ptx(matches, runs(matches, Sizes::Small, machine.sm_count)?)?;
+    let output = Output::new("simulate", machine, &front.ptx(), json(matches)?, runs.len());
+    simulated(matches, &front, &runs, output)
 }
 
 /// Simulates; `first` is said before anything else.
 pub(super) fn simulate(matches: &ArgMatches, command: &str, first: Option<&str>) -> Result<bool> {
     let machine = Machine::simulator();
     let runs = runs(matches, Sizes::Small, machine.sm_count)?;
-    let mut output = Output::new(command, machine, &Ptx::embedded(), json(matches)?, runs.len());
+    let output = Output::new(command, machine, &Ptx::embedded(), json(matches)?, runs.len());
     if let Some(first) = first {
         output.say(first)?;
     }
+    simulated(matches, &Front::Source, &runs, output)
+}
+
+fn simulated(matches: &ArgMatches, front: &Front, runs: &[Run], mut output: Output) -> Result<bool> {
     let options = simulator_options(matches);
-    simulate_all(&runs, |run| bench::sampled(run, &options), &mut output);
+    simulate_all(front, runs, |run| bench::sampled(run, &options), &mut output);
     output.finish()
 }
 
 /// Simulates the runs one after another.
-pub(super) fn simulate_all(runs: &[Run], options: impl Fn(&Run) -> sim::Options, output: &mut Output) {
+pub(super) fn simulate_all(front: &Front, runs: &[Run], options: impl Fn(&Run) -> sim::Options, output: &mut Output) {
     for run in runs {
         output.progress.at(run, 0, 0);
-        let (record, _) = bench::simulate(run, &options(run), &|done, of| output.progress.at(run, done, of));
+        let (record, _) = bench::simulate_on(front, run, &options(run), &|done, of| output.progress.at(run, done, of));
         output.push(record);
     }
 }

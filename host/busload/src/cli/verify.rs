@@ -4,25 +4,38 @@ use super::Usage;
 use super::gpu::{OnGpu, on_gpu};
 use super::options::{on, ptx, resume, selection};
 use super::output::{Output, json};
-use super::selection::{OF_GPU, On, chosen_machine, idle, load_ptx, refuse_idle, runs, runs_on_gpu, simulator_options};
+use super::selection::{
+    On, chosen_machine, fronts, load_ptx, on_ptx, refuse_idle, runs, runs_on_gpu, simulator_options,
+};
 use super::simulate::simulate_all;
 use crate::cases::Sizes;
 use crate::cuda::Gpu;
+use crate::front::Front;
 use crate::record::Machine;
 use crate::report::{self, Target};
 use anyhow::Result;
+use clap::builder::PossibleValuesParser;
 use clap::{Arg, ArgAction, ArgMatches, Command};
 
 /// The command with its options.
 pub(super) fn command() -> Command {
     let command = Command::new("verify")
-        .about("Compare every result with its reference: in the simulator, and on the GPU where there is one")
+        .about("Compare every result with its reference: from the source, from the PTX, and on the GPU where there is one")
         .long_about(
-            "Compares every element of every output with its reference: in the simulator, and on the GPU where there is \
-             one. No grid is sampled; what does not fit in memory fails, and the other cases run.",
+            "Compares every element of every output with its reference: carried out from the kernels' source, from their PTX, \
+             and on the GPU where there is one. --machine takes one of the first two, and --ptx another build than the \
+             built-in one, such as rust-cuda's or nvcc's, for the PTX machine and the GPU. No grid is sampled; what does not \
+             fit in memory fails, and the other cases run.",
         )
         .arg(on())
-        .arg(ptx())
+        .arg(
+            Arg::new("machine")
+                .long("machine")
+                .value_name("MACHINE")
+                .help("On the CPU, carry kernels out from their source, or from their PTX, alone")
+                .value_parser(PossibleValuesParser::new(["source", "ptx"])),
+        )
+        .arg(ptx().help("Take the kernels of this PTX instead of those built in: on the CPU, and on a GPU"))
         .arg(resume())
         .arg(Arg::new("once").long("once").action(ArgAction::SetTrue).hide(true));
     selection(command)
@@ -30,7 +43,8 @@ pub(super) fn command() -> Command {
 
 /// Verifies on both machines; false if a case failed.
 pub(super) fn run(matches: &ArgMatches) -> Result<bool> {
-    refuse_idle(matches)?;
+    refuse_idle(matches, &[])?;
+    let [is_source, is_ptx] = fronts(matches, true)?;
     let ptx = load_ptx(matches)?;
     let on = chosen_machine(matches);
     let gpu = match on {
@@ -38,8 +52,7 @@ pub(super) fn run(matches: &ArgMatches) -> Result<bool> {
         On::Gpu => Some(Gpu::open(ptx.text()).map_err(|error| Usage(anyhow::Error::new(error).context("--on gpu")))?),
         On::Auto => Gpu::open(ptx.text())
             .inspect_err(|error| {
-                let idle = idle(matches, &OF_GPU).map_or_else(String::new, |idle| format!(" {idle} here."));
-                report::say(&format!("Verified in the simulator alone, since there is no GPU to use ({error}).{idle}"));
+                report::say(&format!("Verified on the CPU alone, since there is no GPU to use ({error})."));
             })
             .ok(),
     };
@@ -49,14 +62,25 @@ pub(super) fn run(matches: &ArgMatches) -> Result<bool> {
         (On::Gpu, _) | (_, Some(_)) => Vec::new(),
         (On::Auto | On::Sim, None) => runs(matches, Sizes::Small, Machine::simulator().sm_count)?,
     };
-    // The same cases on both machines: large sizes are for measuring.
+    let on_ptx = (is_ptx && !simulated.is_empty()).then(|| on_ptx(matches, simulated.clone())).transpose()?;
+    let simulated = if is_source { simulated } else { Vec::new() };
+    // The same cases on all machines: large sizes are for measuring.
     let on_gpu_too = gpu.as_ref().map(|gpu| runs_on_gpu(matches, Sizes::Small, gpu.facts().sm_count));
     let on_gpu_too = on_gpu_too.transpose()?.unwrap_or_default();
     let json = if child.is_some() { Some(Target::StandardOutput) } else { json(matches)? };
-    let mut output = Output::new("verify", machine, &ptx, json, simulated.len() + on_gpu_too.len());
+    let mut output = Output::new(
+        "verify",
+        machine,
+        &ptx,
+        json,
+        simulated.len() + on_ptx.as_ref().map_or(0, |(_, runs)| runs.len()) + on_gpu_too.len(),
+    );
     // What is to be verified is not sampled.
     let options = simulator_options(matches);
-    simulate_all(&simulated, |_| options.clone(), &mut output);
+    simulate_all(&Front::Source, &simulated, |_| options.clone(), &mut output);
+    if let Some((front, runs)) = &on_ptx {
+        simulate_all(front, runs, |_| options.clone(), &mut output);
+    }
     if let Some(gpu) = &gpu {
         let how = if matches.get_flag("once") { OnGpu::Once } else { OnGpu::Verify };
         on_gpu(gpu, on_gpu_too, child.unwrap_or(0), how, &mut output);

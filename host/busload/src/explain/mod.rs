@@ -19,6 +19,7 @@ use crate::record::{BlocksRecord, LaunchRecord, SiteRecord, operation_name};
 use crate::sim::coalesce::SECTOR;
 use crate::sim::{Outcome, Sample, Sampled, Sampling, Site, Tally, banks};
 use gpu::device::host::{Kernel, Space};
+use gpu::suite::Launch;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -32,7 +33,7 @@ const WAVEFRONT: u64 = 4 * banks::BANKS as u64;
 #[derive(Clone, Debug, Serialize)]
 pub struct Explanation {
     /// The kernel.
-    pub kernel: &'static str,
+    pub kernel: String,
     /// The first paragraph of its documentation.
     pub summary: String,
     /// The case, as tables show it.
@@ -110,25 +111,60 @@ pub struct Request {
     pub wavefronts: Option<u64>,
 }
 
+/// What is explained.
+pub struct Subject {
+    /// The kernel.
+    pub kernel: String,
+    /// What it does, in a sentence or two.
+    pub summary: String,
+    /// On which case.
+    pub case: String,
+    /// Its launch.
+    pub launch: Launch,
+    /// Whether it is known which counts to expect.
+    pub counts_stated: bool,
+    /// The parts of its source in which it touches memory.
+    pub source: Vec<Excerpt>,
+}
+
 impl Explanation {
     /// The explanation of a run that was simulated with [`SAMPLING`] and without findings.
     pub fn new(run: &Run, outcome: &Outcome) -> Self {
-        let block = run.plan.launch.block;
+        let positions = outcome.sites.iter().map(|site| site.position);
+        Self::with_source(run, outcome, source::excerpts(&run.kernel, positions))
+    }
+
+    /// The same on other parts of a source than those of the kernel.
+    pub fn with_source(run: &Run, outcome: &Outcome, source: Vec<Excerpt>) -> Self {
+        let subject = Subject {
+            kernel: run.kernel.name.to_owned(),
+            summary: summary(&run.kernel),
+            case: run.case.to_string(),
+            launch: run.plan.launch,
+            counts_stated: !run.plan.expected.is_empty(),
+            source,
+        };
+        Self::of(subject, outcome)
+    }
+
+    /// The same of any kernel.
+    pub fn of(subject: Subject, outcome: &Outcome) -> Self {
+        let Subject { kernel, summary, case, launch, counts_stated, source } = subject;
+        let block = launch.block;
         let seen: Vec<_> = outcome.sites.iter().zip(&outcome.sampled).collect();
         let mut accesses: Vec<_> = (0..seen.len()).map(|n| Access::new(&seen, n, block)).collect();
         name(&mut accesses);
-        let positions = outcome.sites.iter().map(|site| site.position);
         let worst = accesses.iter().enumerate().filter(|(_, access)| access.excess > 0);
         // The first of those that are equal.
         let worst = worst.rev().max_by_key(|(_, access)| access.excess).map(|(number, _)| number);
         Self {
-            kernel: run.kernel.name,
-            summary: summary(&run.kernel),
-            case: run.case.to_string(),
-            launch: run.plan.launch.into(),
+            kernel,
+            summary,
+            case,
+            launch: launch.into(),
             blocks: outcome.blocks.into(),
-            counts_stated: !run.plan.expected.is_empty(),
-            source: source::excerpts(&run.kernel, positions),
+            counts_stated,
+            source,
             counters: counters(&accesses),
             arbitration: accesses.iter().any(|access| access.site.space == "shared").then_some(ARBITRATION),
             accesses,

@@ -9,7 +9,7 @@ use super::{Explanation, text};
 pub fn page(kernels: &[Explanation], shown: usize) -> serde_json::Result<String> {
     let data = serde_json::to_string(&serde_json::json!({ "kernels": kernels, "shown": shown }))?;
     Ok(fill(include_str!("page.html"), |part| match part {
-        "title" => escaped(kernels[shown].kernel),
+        "title" => escaped(&kernels[shown].kernel),
         "text" => escaped(&text(&kernels[shown])),
         "style" => include_str!("page.css").to_owned(),
         "script" => include_str!("page.js").to_owned(),
@@ -43,15 +43,15 @@ mod tests {
 
     #[test]
     fn no_source_text_ends_an_element_or_fills_a_part() {
-        let lines = vec!["fn odd() {", "    // </script><!-- <script> {{data}} & </pre>", "}"];
+        let lines = ["fn odd() {", "    // </script><!-- <script> {{data}} & </pre>", "}"].map(String::from).into();
         let odd = Explanation {
-            kernel: "odd",
+            kernel: "odd".into(),
             summary: "Says </title> and {{style}}.".into(),
             case: "1".into(),
             launch: LaunchRecord { grid: [1; 3], block: [1; 3], shared_bytes: 0 },
             blocks: BlocksRecord { total: 1, simulated: 1, which: "all".into() },
             counts_stated: true,
-            source: vec![Excerpt { file: "odd.rs", line: 1, lines }],
+            source: vec![Excerpt { file: "odd.rs".into(), line: 1, lines }],
             accesses: Vec::new(),
             worst: None,
             counters: Vec::new(),

@@ -1,23 +1,52 @@
-//! The functions of a kernel's source in which it touches memory. Their text is built in, so the sources need not be at
-//! hand.
+//! The parts of a kernel's source in which it touches memory. The text of the suite's kernels is built in, so their sources need not be
+//! at hand.
 
 use crate::sim::Position;
 use gpu::kernels::{FAMILIES, SOURCES};
 use gpu::suite::Kernel;
 use serde::Serialize;
+use std::collections::BTreeSet;
 
-/// A function.
+/// A function, or a part of a file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Excerpt {
     /// Its file.
-    pub file: &'static str,
+    pub file: String,
     /// The number of its first line.
     pub line: u32,
     /// Its lines.
-    pub lines: Vec<&'static str>,
+    pub lines: Vec<String>,
 }
 
+/// Lines before and after an access that are shown with it, and lines between two that are.
+const AROUND: u32 = 3;
+const BETWEEN: u32 = 24;
+
 impl Excerpt {
+    fn new(file: &str, line: u32, lines: &[&str]) -> Self {
+        Self { file: file.to_owned(), line, lines: lines.iter().map(|line| (*line).to_owned()).collect() }
+    }
+
+    /// The parts of a file in which such lines stand, with some around them; without its text, a word in the place of each.
+    pub fn of_file(file: &str, text: Option<&str>, of_interest: &BTreeSet<u32>) -> Vec<Self> {
+        let lines: Vec<_> = text.unwrap_or_default().lines().collect();
+        let mut parts: Vec<(u32, u32)> = Vec::new();
+        let mut missing = Vec::new();
+        for &line in of_interest {
+            if line == 0 || line as usize > lines.len() {
+                missing.push(Self::new(file, line, &["(the source is not at hand)"]));
+                continue;
+            }
+            let (first, last) = (line.saturating_sub(AROUND).max(1), (line + AROUND).min(lines.len() as u32));
+            match parts.last_mut() {
+                Some((_, end)) if first <= *end + BETWEEN => *end = last,
+                _ => parts.push((first, last)),
+            }
+        }
+        let part = |(first, last): (u32, u32)| Self::new(file, first, &lines[first as usize - 1..last as usize]);
+        parts.into_iter().map(part).chain(missing).collect()
+    }
+
     /// Whether it contains a line of a file.
     pub fn contains(&self, file: &str, line: u32) -> bool {
         self.file == file && (self.line..self.line + self.lines.len() as u32).contains(&line)
@@ -55,5 +84,5 @@ fn function(file: &'static str, line: u32) -> Option<Excerpt> {
     let lines: Vec<_> = text(file)?.lines().collect();
     let first = lines[..line as usize].iter().rposition(|line| is_function(line))?;
     let last = first + lines[first..].iter().position(|line| *line == "}")?;
-    Some(Excerpt { file, line: first as u32 + 1, lines: lines[first..=last].to_vec() })
+    Some(Excerpt::new(file, first as u32 + 1, &lines[first..=last]))
 }

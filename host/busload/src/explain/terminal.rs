@@ -36,7 +36,7 @@ fn write(text: &mut String, explanation: &Explanation) -> fmt::Result {
     let mut file = "";
     for excerpt in source {
         if file != excerpt.file {
-            file = excerpt.file;
+            file = &excerpt.file;
             writeln!(text, "{header}{file}")?;
         } else {
             writeln!(text, "{:>1$}", "…", header.chars().count() + 5)?;
@@ -124,9 +124,9 @@ fn write_excerpt(
         writeln!(text, "{}", format!("{:margin$}{number:>5} │ {line}", "").trim_end())?;
         for (i, access) in accesses.iter().enumerate() {
             let site = &access.site;
-            if (site.file.as_str(), site.line) == (excerpt.file, number) {
+            if (&site.file, site.line) == (&excerpt.file, number) {
                 let mark = if Some(i) == worst { '▶' } else { ' ' };
-                let before = site.column as usize - 1;
+                let before = (site.column as usize).saturating_sub(1);
                 writeln!(text, "{} {mark}      │ {:before$}^ {}", counts(access, columns), "", access.name)?;
             }
         }
@@ -212,7 +212,7 @@ mod tests {
             after: 1.0,
         };
         let explanation = Explanation {
-            kernel: "copy_all",
+            kernel: "copy_all".into(),
             summary: "An element a thread.".into(),
             case: "4096".into(),
             launch: LaunchRecord { grid: [16, 1, 1], block: [32, 8, 1], shared_bytes: 0 },
@@ -220,11 +220,15 @@ mod tests {
             counts_stated: true,
             source: vec![
                 Excerpt {
-                    file: "copy.rs",
+                    file: "copy.rs".into(),
                     line: 1,
-                    lines: vec!["fn copy_all() {", "    dst.store(i, src.load(j));", "}"],
+                    lines: ["fn copy_all() {", "    dst.store(i, src.load(j));", "}"].map(String::from).into(),
                 },
-                Excerpt { file: "copy.rs", line: 8, lines: vec!["fn other() {", "    tile.load(i);", "", "}"] },
+                Excerpt {
+                    file: "copy.rs".into(),
+                    line: 8,
+                    lines: ["fn other() {", "    tile.load(i);", "", "}"].map(String::from).into(),
+                },
             ],
             accesses: vec![
                 access(2, 9, "store", "dst", 0),

@@ -3,6 +3,7 @@
 mod claims;
 mod compare;
 pub mod escape;
+mod launches;
 mod predict;
 mod profile;
 mod records;
@@ -12,6 +13,7 @@ mod width;
 
 pub use claims::{claims_markdown, claims_table};
 pub use compare::{comparison_markdown, comparison_table};
+pub use launches::launches;
 pub use predict::{prediction_markdown, prediction_table};
 pub use profile::profile_table;
 pub(crate) use records::percent;

@@ -39,17 +39,30 @@ pub fn verification_table(records: &[Record]) -> String {
     verification_table_in(records, width())
 }
 
+/// The machines: as results name them, as headings do, and as sentences do.
+const MACHINES: [(&str, &str, &str); 3] = [
+    ("simulator", "simulator", "in the simulator"),
+    ("ptx", "PTX machine", "on the PTX machine"),
+    ("gpu", "GPU", "on the GPU"),
+];
+
 fn verification_table_in(records: &[Record], width: usize) -> String {
-    let mut layout =
-        Layout::new([Column::key("kernel"), Column::key("case"), Column::text("simulator"), Column::text("GPU")]);
-    let mut rows: Vec<[String; 4]> = Vec::new();
+    let mut layout = Layout::new(
+        ["kernel", "case"]
+            .map(Column::key)
+            .into_iter()
+            .chain(MACHINES.map(|(_, name, _)| Column::text(name)))
+            .collect::<Vec<_>>(),
+    );
+    let mut rows: Vec<[String; 5]> = Vec::new();
     for record in records {
-        let place = 2 + usize::from(record.on == "gpu");
-        let is_of = |row: &&mut [String; 4]| row[0] == record.kernel && row[1] == record.case && row[place] == "-";
+        let place = 2 + MACHINES.iter().position(|(on, ..)| record.on == *on).unwrap_or(0);
+        let is_of = |row: &&mut [String; 5]| row[0] == record.kernel && row[1] == record.case && row[place] == "-";
         let row = match rows.iter_mut().find(is_of) {
             Some(row) => row,
             None => {
-                rows.push([record.kernel.clone(), record.case.clone(), "-".to_owned(), "-".to_owned()]);
+                let (kernel, case) = (record.kernel.clone(), record.case.clone());
+                rows.push([kernel, case, "-".to_owned(), "-".to_owned(), "-".to_owned()]);
                 rows.last_mut().expect("it has a row")
             }
         };
@@ -61,7 +74,7 @@ fn verification_table_in(records: &[Record], width: usize) -> String {
         let verified = all.clone().filter(|record| record.verified && record.error.is_none()).count();
         (verified, all.count())
     };
-    let parts = [("in the simulator", of("simulator")), ("on the GPU", of("gpu"))];
+    let parts = MACHINES.map(|(on, _, name)| (name, of(on)));
     let parts = parts.into_iter().filter(|(_, (_, all))| *all > 0);
     let parts: Vec<_> = parts.map(|(machine, (verified, all))| format!("{verified} of {all} {machine}")).collect();
     let sum = format!("Verified, every element of every output: {}.\n", parts.join(", "));

@@ -116,6 +116,21 @@ impl Gpu {
         Prepared::new(&self.session, kernel, plan)
     }
 
+    /// Puts the buffers of a plan on the GPU for an entry of anybody's module. Its parameters are not known to it: each is to be given as
+    /// many bytes as it has. `variables` are the buffers of the plan that fill variables of the module.
+    ///
+    /// # Errors
+    /// If there is no such entry, or the buffers do not fit in memory.
+    pub fn prepare_entry<'a>(
+        &'a self,
+        entry: &'static str,
+        plan: &'a Plan,
+        parameters: &[crate::Parameter],
+        variables: std::ops::Range<usize>,
+    ) -> Result<Prepared<'a>, RunError> {
+        Prepared::entry(&self.session, entry, plan, parameters, variables)
+    }
+
     /// Puts the buffers of a plan on the GPU for the library's routine that it names; none if it names none, or the
     /// machine has no such library.
     ///

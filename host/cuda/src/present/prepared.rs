@@ -4,12 +4,14 @@ use super::error::{CallError, Named, RunError};
 use super::library::Cublas;
 use super::memory::Guarded;
 use super::session::Session;
+use crate::Parameter;
 use cust::function::Function;
 use cust::memory::{AsyncCopyDestination, DevicePointer, DeviceSlice};
 use gpu::device::host::Kernel;
 use gpu::suite::{Before, Buffer, Clocked, Launch, Library, POISON, Plan};
 use plan::arguments;
 use std::ffi::{CString, c_char, c_int, c_void};
+use std::ops::Range;
 
 unsafe extern "C" {
     fn cuFuncGetModule(module: *mut *mut c_void, function: *mut c_void) -> c_int;
@@ -33,8 +35,8 @@ enum Work<'a> {
     Kernel {
         function: Function<'a>,
         launch: Launch,
-        /// The parameters in order; a narrow one reads the low bytes of its word.
-        words: Vec<u64>,
+        /// The parameters in order, each in a word, or in several; a narrow one reads the low bytes of its word.
+        words: Vec<Vec<u64>>,
     },
     /// A library's routine.
     Library(&'a Cublas, Library),
@@ -42,23 +44,49 @@ enum Work<'a> {
 
 impl<'a> Prepared<'a> {
     pub(super) fn new(session: &'a Session, kernel: &Kernel, plan: &'a Plan) -> Result<Self, RunError> {
-        let function = session.module.get_function(kernel.name).named("cuModuleGetFunction").map_err(|error| {
-            if error.code() == NOT_FOUND.cast_unsigned() {
-                RunError::NoEntry { kernel: kernel.name }
-            } else {
-                error.into()
-            }
-        })?;
-        allow_shared_memory(&function, plan.launch.shared_bytes)?;
+        let function = function(session, kernel.name, plan)?;
         let (buffers, originals) = buffers(plan)?;
         let words = arguments::words(kernel, plan, |index| buffers[index].1.data().as_device_ptr().as_raw())?;
         for (buffer, guarded) in buffers.iter().filter(|(buffer, _)| buffer.constant) {
-            let mut array = constant_array(&function, kernel.name, buffer)?;
+            let mut array = variable(&function, format!("{}_{}", kernel.name, buffer.name), buffer)?;
             // SAFETY: the array is the kernel's alone, and the launch comes after it in the stream.
             unsafe { guarded.data().async_copy_to(&mut array, &session.stream) }.named("cuMemcpyDtoDAsync")?;
         }
+        let words = words.into_iter().map(|word| vec![word]).collect();
         let work = Work::Kernel { function, launch: plan.launch, words };
         Ok(Self { session, work, buffers, originals, clocked: plan.clocked })
+    }
+
+    /// An entry of anybody's module. `variables` are the buffers of the plan that fill variables of the module.
+    pub(super) fn entry(
+        session: &'a Session,
+        entry: &'static str,
+        plan: &'a Plan,
+        parameters: &[Parameter],
+        variables: Range<usize>,
+    ) -> Result<Self, RunError> {
+        let function = function(session, entry, plan)?;
+        let (buffers, originals) = buffers(plan)?;
+        let word = |bytes: &[u8]| {
+            let mut word = [0; 8];
+            word[..bytes.len()].copy_from_slice(bytes);
+            u64::from_le_bytes(word)
+        };
+        let words = parameters.iter().map(|parameter| match parameter {
+            Parameter::Buffer(number) => vec![buffers[*number].1.data().as_device_ptr().as_raw()],
+            Parameter::Bytes(bytes) => bytes.chunks(8).map(word).collect(),
+        });
+        let words = words.collect();
+        let work = Work::Kernel { function, launch: plan.launch, words };
+        let own = Self { session, work, buffers, originals, clocked: None };
+        own.reset(POISON)?;
+        for (buffer, guarded) in &own.buffers[variables] {
+            let Work::Kernel { function, .. } = &own.work else { continue };
+            let mut variable = variable(function, buffer.name.to_owned(), buffer)?;
+            // SAFETY: the variable has as many bytes, and the launch comes after it in the stream.
+            unsafe { guarded.data().async_copy_to(&mut variable, &session.stream) }.named("cuMemcpyDtoDAsync")?;
+        }
+        Ok(own)
     }
 
     /// The same buffers for a library's routine.
@@ -108,11 +136,11 @@ impl<'a> Prepared<'a> {
         }
     }
 
-    fn launch_kernel(&self, function: &Function<'_>, launch: Launch, words: &[u64]) -> Result<(), RunError> {
+    fn launch_kernel(&self, function: &Function<'_>, launch: Launch, words: &[Vec<u64>]) -> Result<(), RunError> {
         let Launch { grid: [grid_x, grid_y, grid_z], block: [x, y, z], shared_bytes } = launch;
-        let parameters: Vec<_> = words.iter().map(|word| std::ptr::from_ref(word).cast_mut().cast()).collect();
-        // SAFETY: `arguments::words` has matched the words to the kernel's parameters, each at most a word wide, and
-        // the driver reads them before it returns. The buffers live as long as `self`; freeing them waits for the GPU.
+        let parameters: Vec<_> = words.iter().map(|words| words.as_ptr().cast_mut().cast()).collect();
+        // SAFETY: the words were matched to the kernel's parameters, each as wide as its words at most, and the driver
+        // reads them before it returns. The buffers live as long as `self`; freeing them waits for the GPU.
         let launched = unsafe {
             self.session.stream.launch(function, (grid_x, grid_y, grid_z), (x, y, z), shared_bytes, &parameters)
         };
@@ -214,9 +242,17 @@ fn buffers(plan: &Plan) -> Result<(Vec<(&Buffer, Guarded)>, Vec<(usize, Guarded)
 /// The driver's code for a name that a module does not have.
 const NOT_FOUND: c_int = 500;
 
-/// The constant array of a kernel that a buffer of its plan fills.
-fn constant_array(function: &Function<'_>, kernel: &'static str, buffer: &Buffer) -> Result<DeviceSlice<u8>, RunError> {
-    let symbol = format!("{kernel}_{}", buffer.name);
+/// An entry of the session's module, which may have as much shared memory as the plan says.
+fn function<'a>(session: &'a Session, entry: &'static str, plan: &Plan) -> Result<Function<'a>, RunError> {
+    let function = session.module.get_function(entry).named("cuModuleGetFunction").map_err(|error| {
+        if error.code() == NOT_FOUND.cast_unsigned() { RunError::NoEntry { kernel: entry } } else { error.into() }
+    })?;
+    allow_shared_memory(&function, plan.launch.shared_bytes)?;
+    Ok(function)
+}
+
+/// The variable of the function's module that a buffer of its plan fills.
+fn variable(function: &Function<'_>, symbol: String, buffer: &Buffer) -> Result<DeviceSlice<u8>, RunError> {
     let name = CString::new(symbol.as_str()).expect("names have no null");
     let (mut module, mut address, mut bytes) = (std::ptr::null_mut(), 0, 0);
     // SAFETY: the function is one of a loaded module, and the driver writes to the three.
@@ -231,7 +267,7 @@ fn constant_array(function: &Function<'_>, kernel: &'static str, buffer: &Buffer
     if (bytes as u64) < buffer.bytes() {
         return Err(RunError::ConstantArray { symbol, bytes: bytes as u64, needed: buffer.bytes() });
     }
-    // SAFETY: the module has the array for as long as the session has the module.
+    // SAFETY: the module has the variable for as long as the session has the module.
     Ok(unsafe { DeviceSlice::from_raw_parts_mut(DevicePointer::from_raw(address), buffer.bytes() as usize) })
 }
 

@@ -3,6 +3,7 @@
 use super::block::Runner;
 use crate::program::{Access, Action, LOCAL_WINDOW, PARAMETER_WINDOW, SHARED_WINDOW, Where};
 use crate::registers::Class;
+use engine::Kind;
 use std::sync::Arc;
 
 impl Runner {
@@ -10,11 +11,7 @@ impl Runner {
     pub(super) fn access(&mut self, number: usize, warp: usize, mask: u32) -> bool {
         let program = Arc::clone(&self.job.program);
         let access = &program.accesses[number];
-        let offset = access.offset.cast_unsigned();
-        let addresses = match access.address {
-            (Class::Wide, slot) => self.registers.wide.get(slot).map(|address| address.wrapping_add(offset)),
-            (_, slot) => self.registers.narrow.get(slot).map(|address| u64::from(address.wrapping_add(offset as u32))),
-        };
+        let addresses = self.addresses(access);
         let [global, shared, constant] = access.instructions;
         match access.space {
             Where::Global => self.in_region(access, number, warp, mask, &addresses, global),
@@ -40,6 +37,16 @@ impl Runner {
         }
     }
 
+    /// Where all lanes go by an access.
+    #[inline(always)]
+    pub(super) fn addresses(&self, access: &Access) -> [u64; 32] {
+        let offset = access.offset.cast_unsigned();
+        match access.address {
+            (Class::Wide, slot) => self.registers.wide.get(slot).map(|address| address.wrapping_add(offset)),
+            (_, slot) => self.registers.narrow.get(slot).map(|address| u64::from(address.wrapping_add(offset as u32))),
+        }
+    }
+
     /// The threads' own memory, which nobody else sees.
     fn in_local(&mut self, access: &Access, warp: usize, mask: u32, addresses: &[u64; 32]) -> bool {
         let size = self.job.program.local_bytes;
@@ -51,26 +58,36 @@ impl Runner {
         for lane in (0..32).filter(|lane| mask >> lane & 1 == 1) {
             let address = addresses[lane];
             let inside = address.checked_add(width).is_some_and(|end| end <= size);
-            if !inside || !address.is_multiple_of(width) {
-                let detail = match inside {
-                    true => format!(
-                        "a thread accesses {width} bytes at byte {address} of its local memory, which is no multiple of {width}"
-                    ),
-                    false => format!(
-                        "a thread accesses {width} bytes at byte {address} of its local memory, which has {size}"
-                    ),
-                };
-                self.missed(warp, lane, access.instructions[0], detail);
+            let what = format_args!("a thread accesses {width} bytes at byte {address} of its local memory");
+            if !inside {
+                self.wrong(warp, lane, access, Kind::OutOfBounds, format!("{what}, which has {size}"));
+                return false;
+            }
+            if !address.is_multiple_of(width) {
+                self.wrong(warp, lane, access, Kind::Misaligned, format!("{what}, which is no multiple of {width}"));
                 return false;
             }
             let begin = (32 * warp + lane) as u64 * size + address;
+            match access.action {
+                Action::Load => {
+                    let each = access.bytes as usize;
+                    let elements = (0..width as usize).step_by(each);
+                    if let Some(at) = elements.into_iter().find(|at| !self.is_marked(begin as usize + at, each)) {
+                        let at = address + at as u64;
+                        let detail = format!("a thread reads byte {at} of its local memory, which it has not written");
+                        self.wrong(warp, lane, access, Kind::Uninitialized, detail);
+                        return false;
+                    }
+                }
+                _ => self.mark_local(begin as usize, width as usize),
+            }
             let cell = &mut self.local[begin as usize..][..width as usize];
             match access.action {
                 Action::Load => read(cell, lane, &mut data),
                 Action::Store => write(cell, lane, &data),
                 Action::Atomic(_) => {
                     let detail = "a thread changes its local memory by an atomic, which there are none for".to_owned();
-                    self.missed(warp, lane, access.instructions[0], detail);
+                    self.wrong(warp, lane, access, Kind::OutOfBounds, detail);
                     return false;
                 }
             }
@@ -87,6 +104,14 @@ impl Runner {
         let mut data = [[0u64; 32]; 4];
         for lane in (0..32).filter(|lane| mask >> lane & 1 == 1) {
             let address = addresses[lane].wrapping_sub(PARAMETER_WINDOW);
+            if !address.is_multiple_of(u64::from(access.bytes)) {
+                let (bytes, kind) = (access.bytes, Kind::Misaligned);
+                let detail = format!(
+                    "a thread accesses elements of {bytes} bytes at byte {address} of the parameters, which is no multiple of {bytes}"
+                );
+                self.wrong(warp, lane, access, kind, detail);
+                return false;
+            }
             let cell = usize::try_from(address)
                 .ok()
                 .and_then(|begin| self.job.parameters.get(begin..begin.checked_add(width as usize)?));
@@ -97,13 +122,21 @@ impl Runner {
                         "a thread accesses {width} bytes at byte {address} of the parameters, which are {} bytes and only read",
                         self.job.parameters.len()
                     );
-                    self.missed(warp, lane, access.instructions[0], detail);
+                    self.wrong(warp, lane, access, Kind::OutOfBounds, detail);
                     return false;
                 }
             }
         }
         self.deliver(access, mask, &data);
         true
+    }
+}
+
+impl Runner {
+    /// A finding in memory that the engine does not know.
+    #[cold]
+    fn wrong(&mut self, warp: usize, lane: usize, access: &Access, kind: Kind, detail: String) {
+        self.find(warp, 1 << lane, kind, access.instructions[0].pc, detail);
     }
 }
 

@@ -1,12 +1,14 @@
 //! A block: runs its warps one after another, each to the next barrier.
 
+use super::barrier::Arrived;
+use super::copies::Copies;
 use super::dependence::Dependence;
 use super::hand::Hand;
 use super::job::Job;
 use super::warp::{State, Warp};
-use crate::program::{Op, Reduction, Special, Value};
+use crate::program::{NONE, Op, Reduction, Value};
 use crate::registers::{Class, Lanes, Narrow, Pred, Registers, Wide};
-use engine::{Finding, Kind, Machine, Worker, triple};
+use engine::{Finding, Kind, Machine, Page, Worker, triple};
 use std::sync::Arc;
 
 /// Runs blocks, one after another, on the calling thread.
@@ -21,6 +23,16 @@ pub(crate) struct Runner {
     pub(super) local: Vec<u8>,
     /// What requests depend on, if they are traced.
     pub(super) dependence: Option<Dependence>,
+    /// The threads that came to barriers of some of them.
+    pub(super) arrived: Arrived,
+    /// For each byte of it a bit, whether it has been written; empty if that is not watched.
+    pub(super) local_marks: Vec<u8>,
+    /// For each warp and each register of it that is watched, which lanes have been written.
+    pub(super) assigned: Vec<u32>,
+    /// Copies that have not arrived.
+    pub(super) copies: Copies,
+    /// What the block has printed.
+    pub(super) page: Page,
     /// Whether the block cannot go on.
     pub(super) stopped: bool,
 }
@@ -37,10 +49,19 @@ impl Runner {
             warps: (0..warps).map(|_| Warp::new()).collect(),
             hands: vec![Hand::NONE; program.accesses.len()],
             local: vec![0; program.local_bytes as usize * threads],
+            arrived: Arrived::default(),
+            local_marks: Vec::new(),
+            assigned: Vec::new(),
+            copies: Copies::new(warps),
+            page: Page::default(),
             stopped: false,
             job,
         };
         runner.lay(|_| true, [0; 3]);
+        if runner.watches() {
+            runner.local_marks = vec![0; runner.local.len().div_ceil(8)];
+            runner.assigned = vec![0; warps * runner.job.program.watch.names.len()];
+        }
         runner
     }
 
@@ -48,8 +69,7 @@ impl Runner {
     fn lay(&mut self, which: impl Fn(Value) -> bool, block_idx: [u32; 3]) {
         let program = Arc::clone(&self.job.program);
         for fixed in program.fixed.iter().filter(|fixed| which(fixed.value)) {
-            let is_own = matches!(fixed.value, Value::Special(special) if special.is_of_warp());
-            for warp in 0..if is_own { self.warps.len() } else { 1 } {
+            for warp in 0..if fixed.value.is_of_warp() { self.warps.len() } else { 1 } {
                 let values = self.job.value(fixed.value, fixed.class, warp, block_idx);
                 self.registers.select(warp);
                 match fixed.class {
@@ -66,8 +86,11 @@ impl Runner {
     fn begin(&mut self, turn: u64) {
         self.worker.begin(turn);
         self.stopped = false;
+        self.forget_arrivals();
+        self.copies.clear();
+        self.forget_writes();
         let block_idx = self.worker.block_idx();
-        self.lay(|value| matches!(value, Value::Special(Special::Ctaid(_))), block_idx);
+        self.lay(Value::is_of_block, block_idx);
         let threads = self.job.launch.plan.launch.block_threads() as usize;
         for (number, warp) in self.warps.iter_mut().enumerate() {
             warp.begin(u32::MAX >> 32usize.saturating_sub(threads - 32 * number));
@@ -77,8 +100,25 @@ impl Runner {
         }
     }
 
+    /// Runs each warp to its end or to a barrier: false if the block cannot go on.
+    fn run_warps(&mut self) -> bool {
+        for warp in 0..self.warps.len() {
+            if self.warps[warp].state == State::Runs {
+                self.registers.select(warp);
+                if self.dependence.is_some() { self.run_warp::<true>(warp) } else { self.run_warp::<false>(warp) }
+            }
+            if self.stopped || self.job.launch.is_exhausted() {
+                return false;
+            }
+        }
+        true
+    }
+
     /// All warps have ended or wait at a barrier: lets them go on; false if all have ended, or that is a finding.
     fn release(&mut self) -> bool {
+        if let Some(goes_on) = self.pass_partly() {
+            return goes_on;
+        }
         let waiting = |(number, warp): (usize, &Warp)| match warp.state {
             State::Waits { at, number: barrier } => Some((number, at, barrier)),
             _ => None,
@@ -98,22 +138,32 @@ impl Runner {
             self.worker.find(thread, Kind::DivergentBarrier, Some(here), Some(there), detail);
             return false;
         }
+        if let Some((other, there)) = self.passed_by(at) {
+            let [here, there] = [pc(at), there].map(|pc| Some(pc.position()));
+            let who = triple(self.job.launch.thread_idx((32 * other) as u32));
+            let detail = format!(
+                "a thread waits at this barrier, which thread {who} passed by on its way to an access that both make"
+            );
+            self.worker.find(self.first_thread(first), Kind::DivergentBarrier, here, there, detail);
+            return false;
+        }
         let pc = pc(at);
         if !self.worker.pass_barrier(|| pc) {
             return false;
         }
         self.reduce(&all);
         for (warp, ..) in all {
-            self.warps[warp].state = State::Runs;
+            let warp = &mut self.warps[warp];
+            (warp.state, warp.last) = (State::Runs, NONE);
         }
         true
     }
 
     /// What a barrier makes of the predicates of the threads that come there.
-    fn reduce(&mut self, all: &[(usize, u32, u32)]) {
+    pub(super) fn reduce(&mut self, all: &[(usize, u32, u32)]) {
         let program = Arc::clone(&self.job.program);
         let reduction = |at: u32| match program.code[at as usize].op {
-            Op::Barrier { reduction, .. } => reduction,
+            Op::Barrier { reduction, .. } | Op::PartialBarrier { reduction, .. } => reduction,
             _ => None,
         };
         let (mut count, mut threads) = (0, 0);
@@ -158,19 +208,9 @@ impl Machine for Job {
 impl engine::Runner for Runner {
     fn run(&mut self, _: u64, turn: u64) {
         self.begin(turn);
-        loop {
-            for warp in 0..self.warps.len() {
-                if self.warps[warp].state == State::Runs {
-                    self.registers.select(warp);
-                    if self.dependence.is_some() { self.run_warp::<true>(warp) } else { self.run_warp::<false>(warp) }
-                }
-                if self.stopped || self.job.launch.is_exhausted() {
-                    return;
-                }
-            }
-            if !self.release() {
-                return;
-            }
+        while self.run_warps() && self.release() {}
+        if !self.page.is_empty() {
+            self.job.launch.print(turn, std::mem::take(&mut self.page));
         }
     }
 

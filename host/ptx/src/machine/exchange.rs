@@ -25,8 +25,17 @@ impl Runner {
         } else {
             return Some(active);
         };
-        let lanes = other.map_or(active, |lane| 1 << lane);
-        self.find(number, lanes, Kind::DivergentWarp, pc, detail);
+        let lanes = match other {
+            Some(lane) => 1 << lane,
+            None if active & !mask != 0 => active & !mask,
+            None => active,
+        };
+        if other.is_none() && active & !mask == 0 {
+            let there = self.stands(number, missing);
+            self.find_both(number, lanes, Kind::DivergentWarp, [pc, there], detail);
+        } else {
+            self.find(number, lanes, Kind::DivergentWarp, pc, detail);
+        }
         None
     }
 

@@ -1,21 +1,32 @@
 //! The machine: carries out a program a warp at a time, over the engine.
 
 mod access;
+mod barrier;
 mod block;
+mod bulk;
+mod call;
+mod copies;
 mod dependence;
 mod exchange;
+mod external;
+mod format;
 mod hand;
 mod job;
+mod matrix;
 mod region;
+mod stand;
 mod step;
+mod unwritten;
+mod variables;
 mod warp;
 
 use crate::program::Program;
-use engine::{Launch, Memory, Options, Outcome, SimulationError};
-use gpu::suite::{Buffer, Plan};
+use engine::{Launch, Options, Outcome, SimulationError};
+use gpu::suite::Plan;
 use job::Job;
 use std::sync::Arc;
 use system::limits;
+use variables::Whole;
 
 /// Why a program was not carried out.
 #[derive(Debug, thiserror::Error)]
@@ -34,7 +45,8 @@ pub enum Error {
 }
 
 /// Runs a program as `plan` says. `words` are its parameters, in their order: one of 64 bits for each, or for each 8 bytes that a larger
-/// one has. `written` says of each buffer of the plan whether the program may write it. `progress` hears now and then how many blocks
+/// one has. `written` says of each buffer of the plan whether the program may write it. A variable of the module is the buffer of its
+/// name, if the plan has one at least as large; else a buffer is made behind those of the plan, as the module says. `progress` hears now and then how many blocks
 /// are done, and of how many.
 ///
 /// # Errors
@@ -48,12 +60,11 @@ pub fn simulate(
     progress: &dyn Fn(u64, u64),
 ) -> Result<Outcome, Error> {
     check(program, &plan, words, written)?;
-    let variables = program.variables.iter().map(|variable| base_of(program, &plan, variable.name, variable.bytes));
-    let variables: Vec<u64> = variables.collect::<Result<_, _>>()?;
+    let Whole { plan, written, bases } = Whole::new(program, &plan, written)?;
     engine::look_twice(options, |options, look| {
-        let known = engine::Program { name: program.name, written: written.to_vec(), shared: program.shared };
+        let known = engine::Program { name: program.name, written: written.clone(), shared: program.shared };
         let launch = Arc::new(Launch::new(known, Arc::clone(&plan), options, look)?);
-        let job = Job::new(Arc::clone(&launch), Arc::clone(program), words, variables.clone());
+        let job = Job::new(Arc::clone(&launch), Arc::clone(program), words, bases.clone());
         let each = bytes_of_a_worker(program, &plan);
         let workers = limits::workers(options.threads, each).min(launch.block_count()).max(1);
         Ok(engine::run(launch, Arc::new(job), workers as usize, progress)?)
@@ -64,7 +75,7 @@ pub fn simulate(
 fn bytes_of_a_worker(program: &Program, plan: &Plan) -> u64 {
     let threads = u64::from(plan.launch.block_threads());
     let [_, narrow, wide] = program.sizes.map(|sizes| u64::from(sizes.own));
-    threads.div_ceil(32) * (128 * narrow + 256 * wide) + threads * program.local_bytes
+    threads.div_ceil(32) * (128 * narrow + 256 * wide) + threads * (program.local_bytes + program.local_bytes / 8)
 }
 
 fn check(program: &Program, plan: &Plan, words: &[u64], written: &[bool]) -> Result<(), Error> {
@@ -95,21 +106,6 @@ fn check(program: &Program, plan: &Plan, words: &[u64], written: &[bool]) -> Res
         }
         _ => Ok(()),
     }
-}
-
-/// The address of a variable of the module: a buffer of the plan has its name.
-fn base_of(program: &Program, plan: &Plan, name: &'static str, bytes: u64) -> Result<u64, Error> {
-    let is_it = |buffer: &Buffer| buffer.name == name && buffer.bytes() >= bytes;
-    // What the entry's parameters point to may have the name of a variable: one in constant memory comes first.
-    let constant = plan.buffers.iter().position(|buffer| buffer.constant && is_it(buffer));
-    let number = constant.or_else(|| plan.buffers.iter().position(is_it)).ok_or_else(|| Error::Plan {
-        entry: program.name,
-        detail: format!(
-            "names the variable `{}` of {bytes} bytes, and the plan has no buffer of that name and size: add it",
-            name
-        ),
-    })?;
-    Ok(Memory::base(number))
 }
 
 #[cfg(test)]

@@ -4,17 +4,23 @@ use super::block::Runner;
 use super::hand::Hand;
 use crate::program::{Access, Action};
 use crate::registers::{Class, Half, Lanes, Narrow, Pred, Wide};
-use engine::{Element, Instruction, Kind, Look, Request};
+use engine::{Element, Instruction, Kind, Look, Request, offset_of};
 use gpu::suite::{Operation, Space};
 use std::ptr;
 use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering::Relaxed};
 
 /// Where the lanes of an access go that were found one by one: their cells, and the request's parts.
-struct Cells {
-    cells: [*mut u8; 32],
+pub(super) struct Cells {
+    pub(super) cells: [*mut u8; 32],
     base: Option<u64>,
     start: u64,
     indices: [u64; 32],
+}
+
+impl Cells {
+    pub(super) fn request(&self, instruction: Instruction, mask: u32) -> Request<'_> {
+        Request::new(instruction, mask, self.base, self.start, &self.indices)
+    }
 }
 
 impl Runner {
@@ -39,19 +45,33 @@ impl Runner {
             // SAFETY: each active lane's cell is at hand, as wide as the access and aligned to it.
             unsafe { self.transfer(access, mask, |lane| hand.elements.wrapping_add(offsets[lane] as usize)) };
             offsets.iter_mut().for_each(|offset| *offset >>= instruction.log_width());
-            self.tell(number, warp, &Request::new(instruction, mask, Some(hand.base), hand.start, &offsets));
-            return true;
+            return self.tell(number, warp, &Request::new(instruction, mask, Some(hand.base), hand.start, &offsets));
         }
         let Some(found) = self.resolved(number, warp, mask, addresses, instruction) else { return false };
         // SAFETY: each active lane's cell was resolved for the access's width, and is aligned to it.
         unsafe { self.transfer(access, mask, |lane| found.cells[lane]) };
-        self.tell(number, warp, &Request::new(instruction, mask, found.base, found.start, &found.indices));
+        self.tell(number, warp, &found.request(instruction, mask))
+    }
+
+    /// Has a request looked at, and counted; false if it goes where a copy has not arrived, which is a finding.
+    #[inline(always)]
+    pub(super) fn tell(&mut self, number: usize, warp: usize, request: &Request<'_>) -> bool {
+        if self.copies.are_under_way() && !self.have_arrived(warp, request) {
+            return false;
+        }
+        self.look(warp, request);
+        self.worker.count([0, number], warp as u32, request);
+        if let Some(dependence) = &mut self.dependence
+            && request.instruction.operation == Operation::Load
+        {
+            dependence.load(warp);
+        }
         true
     }
 
-    /// Has a request looked at, and counted.
+    /// Has the sanitizer look at a request.
     #[inline(always)]
-    fn tell(&mut self, number: usize, warp: usize, request: &Request<'_>) {
+    pub(super) fn look(&mut self, warp: usize, request: &Request<'_>) {
         match self.worker.look() {
             Look::Away => {}
             Look::First => self.worker.look_first(request, request.mask, 32 * warp),
@@ -62,17 +82,11 @@ impl Runner {
                 });
             }
         }
-        self.worker.count([0, number], warp as u32, request);
-        if let Some(dependence) = &mut self.dependence
-            && request.instruction.operation == Operation::Load
-        {
-            dependence.load(warp);
-        }
     }
 
     /// The cells of any lanes, one by one; none if one of them finds no memory.
     #[cold]
-    fn resolved(
+    pub(super) fn resolved(
         &mut self,
         number: usize,
         warp: usize,
@@ -97,7 +111,7 @@ impl Runner {
             let outside = || self.worker.outside(instruction, addresses[lane], 0);
             let wrong = match found {
                 None => Some(outside()),
-                Some(Element { address, .. }) if address.is_multiple_of(width) => None,
+                Some(Element { address, .. }) if address.is_multiple_of(width) => self.read_only(instruction, address),
                 Some(Element { address, .. }) => {
                     let inside = is_shared || memory.contains(address, width);
                     Some(if inside { self.worker.misaligned(instruction, address) } else { outside() })
@@ -133,6 +147,17 @@ impl Runner {
             }
         }
         Some(Cells { cells, base, start, indices })
+    }
+
+    /// What is wrong with a store to constant memory.
+    fn read_only(&self, instruction: Instruction, address: u64) -> Option<(Kind, String)> {
+        if instruction.operation == Operation::Load || instruction.space == Space::Shared {
+            return None;
+        }
+        let buffer = &self.job.launch.plan.buffers[self.job.memory().buffer_of(address)?];
+        let detail =
+            format!("a thread writes byte {} of `{}`, which is constant memory", offset_of(address), buffer.name);
+        buffer.constant.then_some((Kind::OutOfBounds, detail))
     }
 
     /// Moves the data of an access.
@@ -186,14 +211,18 @@ impl Runner {
                     store(width, mask, &cell, &data);
                 }
                 Action::Atomic(change) => {
-                    let [b, c] = access.operands.map(|operand| self.read(operand));
+                    let operands = access.operands.map(|operand| self.read(operand));
                     let kept = u64::MAX >> (64 - 8 * width.min(8));
                     for lane in (0..32).filter(|lane| mask >> lane & 1 == 1) {
                         load(width, 1 << lane, &cell, &mut data);
-                        let old = data[0][lane];
-                        data[0][lane] = change(old, b[lane] & kept, c[lane] & kept);
+                        let old = data.map(|word| word[lane]);
+                        let [b, c] = [0, 1].map(|number: usize| operands[number][lane] & kept);
+                        for (number, word) in data.iter_mut().enumerate() {
+                            // Of several words, each has an operand of its own.
+                            word[lane] = if number == 0 { change(old[0], b, c) } else { change(old[number], c, 0) };
+                        }
                         store(width, 1 << lane, &cell, &data);
-                        data[0][lane] = old;
+                        data.iter_mut().zip(old).for_each(|(word, old)| word[lane] = old);
                     }
                     self.deliver(access, mask, &data);
                 }
@@ -249,12 +278,6 @@ impl Runner {
             }
         }
     }
-
-    /// A finding in memory that the engine does not know.
-    #[cold]
-    pub(super) fn missed(&mut self, warp: usize, lane: usize, instruction: Instruction, detail: String) {
-        self.find(warp, 1 << lane, Kind::OutOfBounds, instruction.pc, detail);
-    }
 }
 
 /// Does something for each of some lanes.
@@ -296,7 +319,7 @@ unsafe fn load(width: usize, mask: u32, cell: &impl Fn(usize) -> *mut u8, data: 
 /// # Safety
 /// As [`load`].
 #[inline(always)]
-unsafe fn store(width: usize, mask: u32, cell: &impl Fn(usize) -> *mut u8, data: &[[u64; 32]]) {
+pub(super) unsafe fn store(width: usize, mask: u32, cell: &impl Fn(usize) -> *mut u8, data: &[[u64; 32]]) {
     // SAFETY: the caller's promise.
     unsafe {
         match width {

@@ -13,6 +13,7 @@ impl Runner {
     pub(super) fn run_warp<const TRACED: bool>(&mut self, number: usize) {
         let program = Arc::clone(&self.job.program);
         let code = &program.code[..];
+        let watches = self.watches();
         'frames: while let Some(frame) = self.warps[number].top() {
             let (mut at, meet, mut mask) = (frame.at, frame.meet, frame.mask);
             let mut clock = self.warps[number].clock;
@@ -26,6 +27,9 @@ impl Runner {
                 if TRACED {
                     self.follow(number, at, mask, active);
                 }
+                if inst.watched && watches && !self.uses_registers(number, at, mask, active) {
+                    return self.stop();
+                }
                 match inst.op {
                     Op::Alu { run, slots, .. } => {
                         if active != 0 {
@@ -35,7 +39,8 @@ impl Runner {
                     }
                     Op::Access(access) => {
                         if active != 0 {
-                            self.warps[number].steps += 1;
+                            let warp = &mut self.warps[number];
+                            (warp.steps, warp.last) = (warp.steps + 1, at);
                             if !self.access(access as usize, number, active) {
                                 return self.stop();
                             }
@@ -49,7 +54,11 @@ impl Runner {
                             if target <= at && !self.goes_round(number, inst.pc) {
                                 return self.stop();
                             }
+                            let is_due = target <= at && self.is_due(number);
                             at = target;
+                            if is_due {
+                                return self.save(number, at, mask, clock);
+                            }
                             continue;
                         }
                         if active != 0 {
@@ -73,6 +82,20 @@ impl Runner {
                             continue 'frames;
                         }
                     }
+                    Op::Call(call) => {
+                        if active != 0 {
+                            self.save(number, at, mask, clock);
+                            if !self.goes_round(number, inst.pc) || !self.call(call, number, at, mask, inst.pc) {
+                                return self.stop();
+                            }
+                            continue 'frames;
+                        }
+                    }
+                    Op::Return => {
+                        self.save(number, at, mask, clock);
+                        self.return_from(number);
+                        continue 'frames;
+                    }
                     Op::Exit => {
                         self.warps[number].live &= !active;
                         mask &= !active;
@@ -85,6 +108,35 @@ impl Runner {
                         if active != 0 {
                             self.save(number, at + 1, mask, clock);
                             return self.wait(number, at, active, barrier, inst.pc);
+                        }
+                    }
+                    Op::PartialBarrier { .. } => {
+                        if active != 0 {
+                            self.save(number, at + 1, mask, clock);
+                            if !self.come(number, at, active) {
+                                return self.stop();
+                            }
+                            if self.warps[number].state != State::Runs {
+                                return;
+                            }
+                        }
+                    }
+                    Op::Bulk(bulk) => {
+                        if active != 0 && !self.bulk(program.bulks[bulk as usize], number, active, inst.pc) {
+                            return self.stop();
+                        }
+                    }
+                    Op::Phase => {
+                        if active != 0 && !self.worker.pass_barrier(|| inst.pc) {
+                            return self.stop();
+                        }
+                    }
+                    Op::Yield => {
+                        if active != 0 {
+                            if !self.goes_round(number, inst.pc) {
+                                return self.stop();
+                            }
+                            return self.save(number, at + 1, mask, clock);
                         }
                     }
                     Op::WarpBarrier { mask: slot } => {
@@ -105,7 +157,31 @@ impl Runner {
                         Class::Wide => Wide::set(&mut self.registers, slot, active, &[clock; 32]),
                         _ => Narrow::set(&mut self.registers, slot, active, &[clock as u32; 32]),
                     },
+                    Op::Matrix(matrix) => {
+                        if active != 0 && !self.matrix(&program.matrices[matrix as usize], number, active, inst.pc) {
+                            return self.stop();
+                        }
+                    }
                     Op::ActiveMask { slot } => Narrow::set(&mut self.registers, slot, active, &[active; 32]),
+                    Op::Copy(copy) => {
+                        if active != 0 {
+                            self.warps[number].steps += 1;
+                            if !self.copy(program.copies[copy as usize], number, active, inst.pc) {
+                                return self.stop();
+                            }
+                        }
+                    }
+                    Op::Commit => self.copies.commit(number, active),
+                    Op::Await(but) => {
+                        if active != 0 {
+                            self.await_copies(number, active, but);
+                        }
+                    }
+                    Op::External(external) => {
+                        if active != 0 && !self.external(external, number, active, inst.pc) {
+                            return self.stop();
+                        }
+                    }
                     Op::Trap => {
                         if active != 0 {
                             let detail = "the kernel gave up: it came to a trap".to_owned();
@@ -215,6 +291,13 @@ impl Runner {
         self.worker.find(thread, kind, Some(pc.position()), None, detail);
     }
 
+    /// The same, of two places.
+    pub(super) fn find_both(&mut self, warp: usize, lanes: u32, kind: Kind, pcs: [Pc; 2], detail: String) {
+        let thread = 32 * warp + lanes.trailing_zeros() as usize % 32;
+        let [at, other] = pcs.map(|pc| Some(pc.position()));
+        self.worker.find(thread, kind, at, other, detail);
+    }
+
     /// The warp goes back in its program: false if it has done so too often, which is a finding.
     #[inline]
     fn goes_round(&mut self, number: usize, pc: Pc) -> bool {
@@ -228,6 +311,18 @@ impl Runner {
             return false;
         }
         !self.job.launch.is_exhausted()
+    }
+
+    /// Whether a warp has gone back in its program so often that others may go on first: it may wait for what they do.
+    #[inline]
+    fn is_due(&mut self, number: usize) -> bool {
+        const TURN: u64 = 1 << 12;
+        let warp = &mut self.warps[number];
+        let is_due = warp.steps >= warp.due + TURN;
+        if is_due {
+            warp.due = warp.steps;
+        }
+        is_due
     }
 
     /// A branch by a table: lanes go to as many places.
@@ -262,11 +357,12 @@ impl Runner {
     fn wait(&mut self, number: usize, at: u32, active: u32, barrier: u32, pc: Pc) {
         let live = self.warps[number].live;
         if active != live {
-            let other = 32 * number + (live & !active).trailing_zeros() as usize % 32;
-            let who = triple(self.job.launch.thread_idx(other as u32));
+            let missing = live & !active;
+            let who = triple(self.job.launch.thread_idx((32 * number) as u32 + missing.trailing_zeros() % 32));
             let detail =
                 format!("a thread waits at this barrier, to which thread {who} of its warp does not come with it");
-            self.find(number, active, Kind::DivergentBarrier, pc, detail);
+            let there = self.stands(number, missing);
+            self.find_both(number, active, Kind::DivergentBarrier, [pc, there], detail);
             return self.stop();
         }
         let barrier = self.registers.narrow.get(barrier)[active.trailing_zeros() as usize % 32];

@@ -1,0 +1,86 @@
+//! The same launch on a GPU: its outputs beside the simulated ones, and its time.
+
+use super::argument::{Parameter, Tolerance};
+use super::compare::{Compared, Comparison};
+use super::prepare::Ready;
+use super::record::OnGpu;
+use crate::bench::{L2, Samples, measure};
+use crate::cuda::{Gpu, Parameter as OfGpu, Prepared, RunError};
+use crate::record::ErrorRecord;
+use crate::sim::Outcome;
+use crate::timing::timed;
+use gpu::suite::POISON;
+
+/// How far a number may be off from the simulated one, as a share of it, where arithmetic is approximate or its order open.
+pub const APPROXIMATE: Tolerance = Tolerance { absolute: 0.0, relative: 1e-5 };
+
+/// What came of a launch on a GPU.
+pub struct Done {
+    /// What to say of it.
+    pub record: OnGpu,
+    /// Whether the process can run nothing more on the GPU.
+    pub lost: bool,
+}
+
+/// Launches on a GPU, compares with what was simulated, and times it.
+pub fn run(gpu: &Gpu, ready: &Ready, simulated: &Outcome, samples: u32) -> Done {
+    let mut record = OnGpu { compared: Vec::new(), timed: None, error: None };
+    let mut lost = false;
+    let parameters = ready.parameters.iter().map(|parameter| match parameter {
+        Parameter::Buffer(number) => OfGpu::Buffer(*number),
+        Parameter::Bytes(bytes) => OfGpu::Bytes(bytes.clone()),
+    });
+    let parameters: Vec<_> = parameters.collect();
+    let done = gpu.prepare_entry(ready.entry, &ready.plan, &parameters, ready.filled.clone()).and_then(|prepared| {
+        record.compared = compare(&prepared, ready, simulated)?;
+        let samples = Samples { warm_up: 3, count: samples, l2: L2::Cold };
+        let samples_ms = measure(samples, || prepared.sample(true))?;
+        record.timed = Some(timed(samples_ms, L2::Cold, ready.plan.bytes, None, gpu.facts().peak_gbps));
+        Ok(())
+    });
+    if let Err(error) = done {
+        lost = error.is_final();
+        record.error = Some(ErrorRecord { kind: error.kind().to_owned(), message: error.to_string() });
+    }
+    Done { record, lost }
+}
+
+/// A launch after one that failed on the GPU.
+pub fn not_run() -> Done {
+    let message = "a launch before it failed on the GPU, and CUDA takes no further call from this process: run it alone, by --entry";
+    let error = Some(ErrorRecord { kind: "not run".to_owned(), message: message.to_owned() });
+    Done { record: OnGpu { compared: Vec::new(), timed: None, error }, lost: true }
+}
+
+/// Launches once, and puts the buffers that parameters point to beside the simulated ones.
+fn compare(prepared: &Prepared<'_>, ready: &Ready, simulated: &Outcome) -> Result<Vec<Compared>, RunError> {
+    let mut comparisons: Vec<Comparison> = Vec::new();
+    let mut last = None;
+    prepared.verify(POISON, &mut |buffer, start, bytes| {
+        let Some(number) = ready.plan.buffers.iter().position(|own| std::ptr::eq(own, buffer)) else { return };
+        if !ready.parameters.contains(&Parameter::Buffer(number)) {
+            return;
+        }
+        let results = &ready.results[number];
+        if last != Some(number) {
+            last = Some(number);
+            let tolerance = results.tolerance.or_else(|| ready.is_approximate().then_some(APPROXIMATE));
+            comparisons.push(Comparison::new(buffer.name, "it was simulated".to_owned(), results.ty, tolerance));
+        }
+        let Some(comparison) = comparisons.last_mut() else { return };
+        let size = buffer.element.size() as usize;
+        for (i, element) in (start..).zip(bytes.chunks_exact(size)) {
+            let mut word = [0; 8];
+            word[..size].copy_from_slice(element);
+            comparison.next(simulated.bits(number, i).unwrap_or_default(), u64::from_le_bytes(word), true);
+        }
+    })?;
+    Ok(comparisons.into_iter().map(Comparison::finish).collect())
+}
+
+impl Ready {
+    /// Whether its arithmetic leaves the last bits open: then only numbers that are near are the same.
+    pub fn is_approximate(&self) -> bool {
+        self.adds_in_any_order || !self.program.exactness().approximate.is_empty()
+    }
+}

@@ -1,0 +1,82 @@
+//! Where threads stand that others wait for, as a report names it.
+
+use super::block::Runner;
+use super::warp::State;
+use crate::program::{NONE, Op, Program};
+use engine::Pc;
+
+/// How far ahead it is looked for the place where a thread comes to something that others see.
+const FARTHEST: usize = 4096;
+
+impl Runner {
+    /// Where the lowest of some lanes of a warp stands, which are not those that run: the next access or meeting that it comes to.
+    pub(super) fn stands(&self, warp: usize, lanes: u32) -> Pc {
+        let lane = lanes & lanes.wrapping_neg();
+        // The last frame is that of the lanes that run.
+        let frames = self.warps[warp].frames.iter().rev().skip(1);
+        let at = frames.clone().find(|frame| frame.mask & lane != 0).map_or(0, |frame| frame.at);
+        seen_next(&self.job.program, at)
+    }
+
+    /// A warp that has ended without passing the barrier at that place, though it made an access that comes behind: the access.
+    pub(super) fn passed_by(&self, barrier: u32) -> Option<(usize, Pc)> {
+        let ended = self.warps.iter().enumerate().filter(|(_, warp)| warp.state == State::Ended && warp.last != NONE);
+        let mut ended = ended.peekable();
+        ended.peek()?;
+        let program = &self.job.program;
+        let behind = reached(program, barrier);
+        let mut passed = ended.filter(|(_, warp)| behind[warp.last as usize]);
+        passed
+            .find(|(_, warp)| !reached(program, warp.last)[barrier as usize])
+            .map(|(number, warp)| (number, program.code[warp.last as usize].pc))
+    }
+}
+
+/// The first instruction from `at` on that others see, as far as that is certain.
+fn seen_next(program: &Program, mut at: u32) -> Pc {
+    let code = &program.code;
+    let begin = code[(at as usize).min(code.len() - 1)].pc;
+    for _ in 0..FARTHEST {
+        let Some(inst) = code.get(at as usize) else { break };
+        match inst.op {
+            Op::Branch { target, .. } if inst.guard == NONE => at = target,
+            Op::Branch { .. } | Op::Table { .. } => break,
+            Op::Alu { .. } | Op::Clock { .. } | Op::ActiveMask { .. } => at += 1,
+            Op::Exit if inst.guard != NONE => at += 1,
+            _ => return inst.pc,
+        }
+    }
+    begin
+}
+
+/// Which instructions a thread may come to from one on, without that itself unless it comes there again.
+fn reached(program: &Program, from: u32) -> Vec<bool> {
+    let code = &program.code;
+    let mut reached = vec![false; code.len()];
+    let mut waiting = vec![from];
+    while let Some(at) = waiting.pop() {
+        let Some(inst) = code.get(at as usize) else { continue };
+        let mut targets = Vec::new();
+        let goes_on = match inst.op {
+            Op::Branch { target, .. } => {
+                targets.push(target);
+                inst.guard != NONE
+            }
+            Op::Table { table, .. } => {
+                targets.extend(&program.tables[table as usize]);
+                inst.guard != NONE
+            }
+            Op::Exit | Op::Return | Op::Trap => inst.guard != NONE,
+            _ => true,
+        };
+        targets.extend(goes_on.then_some(at + 1));
+        for target in targets {
+            if let Some(known) = reached.get_mut(target as usize)
+                && !std::mem::replace(known, true)
+            {
+                waiting.push(target);
+            }
+        }
+    }
+    reached
+}
