@@ -59,30 +59,33 @@ fn use_of(program: &Program, uses: &Uses, at: u32, places: &[Option<u32>]) -> Us
     {
         (guard, reads) = (places[*last as usize], rest);
     }
-    let of = |registers: &[u32]| registers.iter().filter_map(|register| places[*register as usize]).collect::<Vec<_>>();
-    let makes = match inst.op {
-        Op::Alu { slots, classes, .. } => {
-            let classes: Vec<_> = classes.iter().collect();
-            let owned = |source: usize| slots[source + 1] & OWN != 0;
-            Some(match classes[..] {
-                // A selection: the sources that no warp has for itself hold what is known.
-                [target, one, other, Class::Pred] if target == one && target == other && owned(2) => {
-                    let mut next = reads.iter();
-                    let of = [0, 1].map(|source| if owned(source) { next.next() } else { None });
-                    let of = of.map(|register| register.and_then(|register| places[*register as usize]));
-                    match next.next().map(|predicate| places[*predicate as usize]) {
-                        Some(Some(predicate)) => Makes::Chosen { predicate, of },
-                        // The predicate is known, and its place is not among the watched.
-                        _ => Makes::OfParts,
-                    }
-                }
-                [target, one, ..] if target as u8 > one as u8 && reads.len() > 1 => Makes::OfParts,
-                _ => Makes::OfAll,
-            })
-        }
-        _ => None,
+    let place = |register: &u32| places[*register as usize];
+    let mut own = Use {
+        guard,
+        reads: reads.iter().filter_map(place).collect(),
+        writes: writes.iter().filter_map(place).collect(),
+        makes: None,
     };
-    Use { guard, reads: of(reads), writes: of(writes), makes }
+    if let Op::Alu { slots, classes, .. } = inst.op {
+        let classes: Vec<_> = classes.iter().collect();
+        let owned = |source: usize| slots[source + 1] & OWN != 0;
+        own.makes = Some(match classes[..] {
+            // A selection. What stands in a slot that no warp has for itself is known.
+            [target, one, other, Class::Pred] if target == one && target == other && owned(2) => {
+                let mut next = reads.iter();
+                let of = [0, 1].map(|source| if owned(source) { next.next().and_then(place) } else { None });
+                Makes::Chosen { predicate: next.next().and_then(place), of }
+            }
+            [target, one, ..] if target as u8 > one as u8 && reads.len() > 1 => {
+                if own.reads.len() < reads.len() {
+                    own.reads.clear();
+                }
+                Makes::OfParts
+            }
+            _ => Makes::OfAll,
+        });
+    }
+    own
 }
 
 /// The registers that may be read before they are written.

@@ -29,6 +29,6 @@ pub(crate) enum Makes {
     OfAll,
     /// One that is put together of them: it is as good as the best of them.
     OfParts,
-    /// The one that a predicate chooses: where it is set the first, which is watched or not, as the second is.
-    Chosen { predicate: u32, of: [Option<u32>; 2] },
+    /// The one that a predicate chooses: the first where it is set. Those that are not watched are good.
+    Chosen { predicate: Option<u32>, of: [Option<u32>; 2] },
 }

@@ -10,6 +10,7 @@ fn value(body: &str, inputs: [u64; 3]) -> u64 {
             let at = (i - 1) * 8;
             format!("ld.global.b64 %d{i}, [%in+{at}]; cvt.u32.u64 %r{i}, %d{i}; cvt.u16.u64 %h{i}, %d{i};\n")
         })
+        .chain(["setp.ne.b64 %p1, %d1, %d1; setp.ne.b64 %p2, %d1, %d1;\n".to_owned()])
         .collect();
     let result = match body {
         body if body.contains("%r0") => "cvt.u64.u32 %d0, %r0;",

@@ -215,3 +215,6 @@ impl Runner {
         false
     }
 }
+
+#[cfg(test)]
+mod tests;

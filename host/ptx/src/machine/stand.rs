@@ -19,16 +19,18 @@ impl Runner {
     }
 
     /// A warp that has ended without passing the barrier at that place, though it made an access that comes behind: the access.
-    pub(super) fn passed_by(&self, barrier: u32) -> Option<(usize, Pc)> {
-        let ended = self.warps.iter().enumerate().filter(|(_, warp)| warp.state == State::Ended && warp.last != NONE);
-        let mut ended = ended.peekable();
-        ended.peek()?;
+    pub(super) fn passed_by(&mut self, barrier: u32) -> Option<(usize, Pc)> {
         let program = &self.job.program;
-        let behind = reached(program, barrier);
-        let mut passed = ended.filter(|(_, warp)| behind[warp.last as usize]);
-        passed
-            .find(|(_, warp)| !reached(program, warp.last)[barrier as usize])
-            .map(|(number, warp)| (number, program.code[warp.last as usize].pc))
+        let ended = self.warps.iter().enumerate().filter(|(_, warp)| warp.state == State::Ended && warp.last != NONE);
+        for (number, warp) in ended {
+            let is_behind = *self.behind.entry((barrier, warp.last)).or_insert_with(|| {
+                reached(program, barrier)[warp.last as usize] && !reached(program, warp.last)[barrier as usize]
+            });
+            if is_behind {
+                return Some((number, program.code[warp.last as usize].pc));
+            }
+        }
+        None
     }
 }
 
@@ -80,3 +82,6 @@ fn reached(program: &Program, from: u32) -> Vec<bool> {
     }
     reached
 }
+
+#[cfg(test)]
+mod tests;

@@ -5,7 +5,7 @@ use engine::{Finding, Kind};
 use gpu::suite::Buffer;
 use gpu::suite::{Counts, Launch as Shape, Operation, Space};
 
-const LINES: Lines<'static> = Lines { file: "test.ptx", within: "" };
+pub(crate) const LINES: Lines<'static> = Lines { file: "test.ptx", within: "" };
 
 /// A module with `globals`, and an entry of a buffer that is read and one that is written. Its body finds the thread's number within its
 /// block in `%i`, and the addresses of the thread's words (of 64 bits) in `%in` and `%out`.
@@ -46,13 +46,13 @@ pub(crate) fn run(text: &str, blocks: u32, threads: u32, input: &[u64], workers:
 }
 
 /// What the threads of a block write.
-fn written(text: &str, threads: u32, input: &[u64]) -> Vec<u64> {
+pub(crate) fn written(text: &str, threads: u32, input: &[u64]) -> Vec<u64> {
     let outcome = run(text, 1, threads, input, 1);
     assert!(outcome.findings.is_empty(), "{}\n{text}", outcome.findings[0]);
     (0..threads.into()).map(|i| outcome.bits(1, i).expect("the run ended")).collect()
 }
 
-fn finding(text: &str, threads: u32) -> Finding {
+pub(crate) fn finding(text: &str, threads: u32) -> Finding {
     let outcome = run(text, 1, threads, &[0; 1024], 2);
     outcome.findings.first().unwrap_or_else(|| panic!("nothing was found\n{text}")).clone()
 }
@@ -283,6 +283,13 @@ fn what_is_wrong_with_a_kernel_is_found() {
         ),
         (shared, "ld.shared.b32 %r1, [tile]; ret;", 1, Kind::Uninitialized, "which no thread has written"),
         ("", "setp.lt.u32 %p1, %i, 5; @%p1 bar.sync 0; ret;", 32, Kind::DivergentBarrier, "does not come with it"),
+        (
+            "",
+            "mov.b64 %d1, 0; setp.ge.u32 %p1, %i, 32; @%p1 bra A; bar.sync 0; A: st.global.b64 [%out], %d1; ret;",
+            64,
+            Kind::DivergentBarrier,
+            "which thread (32, 0, 0) passed by on its way to an access",
+        ),
         (
             "",
             "setp.lt.u32 %p1, %i, 32; @%p1 bra A; bar.sync 0; ret; A: bar.sync 0; ret;",

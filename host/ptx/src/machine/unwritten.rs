@@ -42,8 +42,9 @@ impl Runner {
             Some(Makes::Chosen { predicate, of }) => {
                 let Op::Alu { slots, .. } = program.code[at as usize].op else { return true };
                 let chosen = *self.registers.preds.get(slots[3]);
-                let [one, other] = of.map(|register| register.map_or(u32::MAX, |register| assigned[register as usize]));
-                good = assigned[*predicate as usize] & (chosen & one | !chosen & other);
+                let [one, other, predicate] = [of[0], of[1], *predicate]
+                    .map(|register| register.map_or(u32::MAX, |register| assigned[register as usize]));
+                good = predicate & (chosen & one | !chosen & other);
             }
         }
         for register in writes {
@@ -72,3 +73,6 @@ impl Runner {
             || (begin..begin + bytes).any(|byte| self.local_marks[byte / 8] >> (byte % 8) & 1 == 1)
     }
 }
+
+#[cfg(test)]
+mod tests;

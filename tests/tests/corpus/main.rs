@@ -1,6 +1,8 @@
 //! The sanitizer against the corpus: every planted bug is reported in full, the same bytes on any number of threads, and no
 //! twin is.
 
+mod ptx;
+
 use busload::sim::{Limits, Options};
 use busload_tests::{checked, on_threads, root, simulate};
 use corpus::patterns::{Pattern, patterns};
@@ -23,7 +25,12 @@ fn report(kernel: Kernel, plan: &Arc<Plan>, options: &Options) -> String {
 }
 
 /// A bug's report with the positions that its marks stand for.
-fn expected(Bug { kernel, report, .. }: &Bug) -> String {
+fn expected(bug: &Bug) -> String {
+    placed(bug, bug.report)
+}
+
+/// A report of a bug with the positions that marks stand for.
+fn placed(Bug { kernel, .. }: &Bug, report: &str) -> String {
     let path = kernel.file;
     let text = std::fs::read_to_string(root().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"));
     let lines = text.lines().zip(1..).skip(kernel.line as usize);
