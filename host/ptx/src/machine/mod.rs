@@ -3,6 +3,7 @@
 mod access;
 mod block;
 mod copies;
+mod copying;
 mod exchange;
 mod external;
 mod format;

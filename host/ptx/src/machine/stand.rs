@@ -9,13 +9,25 @@ use engine::Pc;
 const FARTHEST: usize = 4096;
 
 impl Runner {
+    /// Where a lane of a warp stands, which is not one of those that run.
+    fn stands_at(&self, warp: usize, lane: u32) -> u32 {
+        // The last frame is that of the lanes that run.
+        let mut frames = self.warps[warp].frames.iter().rev().skip(1);
+        frames.find(|frame| frame.mask >> lane & 1 == 1).map_or(0, |frame| frame.at)
+    }
+
     /// Where the lowest of some lanes of a warp stands, which are not those that run: the next access or meeting that it comes to.
     pub(super) fn stands(&self, warp: usize, lanes: u32) -> Pc {
-        let lane = lanes & lanes.wrapping_neg();
-        // The last frame is that of the lanes that run.
-        let frames = self.warps[warp].frames.iter().rev().skip(1);
-        let at = frames.clone().find(|frame| frame.mask & lane != 0).map_or(0, |frame| frame.at);
-        seen_next(&self.job.program, at)
+        seen_next(&self.job.program, self.stands_at(warp, lanes.trailing_zeros() % 32))
+    }
+
+    /// Of some lanes that are not those that run, the ones that have nothing before them but their end: they end now, and are returned.
+    #[cold]
+    pub(super) fn end_those_that_leave(&mut self, warp: usize, lanes: u32) -> u32 {
+        let leaves = |lane: &u32| lanes >> lane & 1 == 1 && leaves(&self.job.program, self.stands_at(warp, *lane));
+        let ended = (0..32).filter(leaves).fold(0, |ended, lane| ended | 1 << lane);
+        self.warps[warp].live &= !ended;
+        ended
     }
 
     /// A warp that has ended without passing the barrier at that place, though it made an access that comes behind: the access.
@@ -49,6 +61,22 @@ fn seen_next(program: &Program, mut at: u32) -> Pc {
         }
     }
     begin
+}
+
+/// Whether a thread at that place does nothing any more.
+fn leaves(program: &Program, mut at: u32) -> bool {
+    for _ in 0..FARTHEST {
+        match program.code.get(at as usize) {
+            Some(inst) if inst.guard != NONE => return false,
+            Some(inst) => match inst.op {
+                Op::Branch { target, .. } => at = target,
+                Op::Exit => return true,
+                _ => return false,
+            },
+            None => return false,
+        }
+    }
+    false
 }
 
 /// Which instructions a thread may come to from one on, without that itself unless it comes there again.

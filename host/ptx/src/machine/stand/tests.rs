@@ -44,6 +44,12 @@ ret;";
 fn threads_that_end_before_a_barrier_are_not_waited_for() {
     for body in [
         "setp.ge.u32 %p1, %i, 32; @%p1 bra A; bar.sync 0; A: ret;",
+        // In the same warp, whose lanes stand at the end that all come to.
+        "setp.ge.u32 %p1, %i, 20; @%p1 bra A; bar.sync 0; bar.sync 0; A: ret;",
+        "setp.ge.u32 %p1, %i, 20; @%p1 bra A; mov.u32 %r1, 1; shfl.sync.up.b32 %r2, %r1, 1, 0, -1; A: ret;",
+        // Lanes with masks of their own meet by themselves.
+        "mov.u32 %r3, %laneid; setp.lt.u32 %p1, %r3, 16; selp.b32 %r1, 0xffff, 0xffff0000, %p1; bar.warp.sync %r1;
+shfl.sync.bfly.b32 %r2, %i, 8, 31, %r1; ret;",
         // They have made their accesses before.
         "mov.b64 %d1, 0; st.global.b64 [%out], %d1; setp.ge.u32 %p1, %i, 32; @%p1 bra A; bar.sync 0; A: ret;",
         // In the round of a loop that they leave.

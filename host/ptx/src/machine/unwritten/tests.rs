@@ -63,7 +63,7 @@ fn registers_that_every_way_writes_are_not_watched() {
     let watched = |body: &str| program(&module("", body)).watch.names.clone();
     assert_eq!(watched("mov.b64 %d1, 1; st.global.b64 [%out], %d1; ret;"), [""; 0]);
     assert_eq!(watched("st.global.b64 [%out], %d1; ret;"), ["%d1"]);
-    assert_eq!(watched("add.s64 %d1, %d2, 1; st.global.b64 [%out], %d1; ret;"), ["%d1", "%d2"]);
+    assert_eq!(watched("add.s64 %d1, %d2, 1; st.global.b64 [%out], %d1; ret;"), ["%d2", "%d1"]);
     let unreached = "ret; st.global.b64 [%out], %d1; ret;";
     assert_eq!(watched(unreached), [""; 0]);
 }
@@ -99,4 +99,27 @@ fn local_memory_is_read_behind_its_writes() {
     );
     let outcome = run(&module("", &text), 2, 1, &[0; 1], 1);
     assert_eq!(outcome.findings[0].block, [1, 0, 0]);
+}
+
+#[test]
+fn temporary_foreign() {
+    for file in std::fs::read_dir("../../target/foreign/ptx").expect("a folder") {
+        let path = file.expect("a file").path();
+        let text = std::fs::read_to_string(&path).expect("text");
+        let Ok(module) = crate::parse(&text) else { continue };
+        for entry in module.entries() {
+            match crate::lower(&module, entry.name, crate::machine::tests::LINES) {
+                Ok(program) => println!(
+                    "{} {} code {} watched {} uses {} {:?}",
+                    path.file_name().unwrap_or_default().to_string_lossy(),
+                    entry.name,
+                    program.code.len(),
+                    program.watch.names.len(),
+                    program.watch.uses.len(),
+                    &program.watch.names[..program.watch.names.len().min(6)]
+                ),
+                Err(error) => println!("{} {} {error}", path.display(), entry.name),
+            }
+        }
+    }
 }
