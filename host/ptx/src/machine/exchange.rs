@@ -155,7 +155,7 @@ impl Runner {
     }
 
     /// The lane that a shuffle reads from, and whether that is the one it names.
-    fn source_lane(&self, exchange: &Exchange, lane: usize) -> (usize, bool) {
+    pub(super) fn source_lane(&self, exchange: &Exchange, lane: usize) -> (usize, bool) {
         let named = self.registers.narrow.get(exchange.lane)[lane] & 31;
         let clamp = self.registers.narrow.get(exchange.clamp)[lane];
         let (own, bound, segment) = (lane as u32, clamp & 31, clamp >> 8 & 31);

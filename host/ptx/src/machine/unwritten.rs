@@ -33,7 +33,9 @@ impl Runner {
         let mut found = guard.and_then(|guard| wrong(guard, mask, assigned));
         let mut good = u32::MAX;
         match makes {
-            None => found = found.or_else(|| reads.iter().find_map(|register| wrong(*register, active, assigned))),
+            None | Some(Makes::Shuffled { .. }) => {
+                found = found.or_else(|| reads.iter().find_map(|register| wrong(*register, active, assigned)))
+            }
             Some(Makes::OfAll) => good = reads.iter().fold(good, |good, register| good & assigned[*register as usize]),
             Some(Makes::OfParts) => {
                 good = reads.iter().fold(0, |good, register| good | assigned[*register as usize]);
@@ -49,6 +51,14 @@ impl Runner {
         }
         for register in writes {
             let assigned = &mut assigned[*register as usize];
+            *assigned = *assigned & !active | active & good;
+        }
+        if let (Some(Makes::Shuffled { source, target }), Op::Exchange(number)) = (makes, program.code[at as usize].op)
+        {
+            let (exchange, sources) = (&program.exchanges[number as usize], assigned[*source as usize]);
+            let is_good = |lane: &usize| sources >> self.source_lane(exchange, *lane).0 & 1 == 1;
+            let good = (0..32).filter(is_good).fold(0, |good, lane| good | 1 << lane);
+            let assigned = &mut self.assigned[warp * count..][*target as usize];
             *assigned = *assigned & !active | active & good;
         }
         let Some((register, lanes)) = found else { return true };

@@ -15,7 +15,14 @@ fn a_register_that_nobody_wrote_is_found_where_a_thread_goes_by_it() {
         // What is made of it is no better.
         ("mul.wide.u32 %d1, %r1, 8; add.s64 %d2, %in, %d1; ld.global.b64 %d3, [%d2]; ret;", "%d2", 0),
         ("add.u32 %r2, %r1, 1; mov.u32 %r3, %r2; setp.lt.u32 %p1, %r3, 5; @%p1 bra A; A: ret;", "%p1", 0),
-        ("shfl.sync.idx.b32 %r1, %r2, 0, 31, -1; ret;", "%r2", 0),
+        ("vote.sync.any.pred %p1, %p2, -1; ret;", "%p2", 0),
+        ("shfl.sync.idx.b32 %r1, %i, %r2, 31, -1; ret;", "%r2", 0),
+        // A shuffle hands it on.
+        (
+            "setp.lt.u32 %p1, %i, 4; @%p1 mov.u32 %r1, 5; shfl.sync.down.b32 %r2, %r1, 2, 31, -1; st.global.b32 [%out], %r2; ret;",
+            "%r2",
+            2,
+        ),
         // Some lanes have written it, by one way of two or by a guard.
         ("setp.lt.u32 %p1, %i, 40; @%p1 mov.b64 %d1, 1; st.global.b64 [%out], %d1; ret;", "%d1", 40),
         ("setp.lt.u32 %p1, %i, 7; @!%p1 bra A; mov.b64 %d1, 1; A: st.global.b64 [%out], %d1; ret;", "%d1", 7),
@@ -53,6 +60,11 @@ st.global.b64 [%out], %d1; ret;"
     );
     // It is handed on, and nobody goes by it.
     clean("mov.b64 %d1, %d2; add.s64 %d3, %d1, 1; mov.b64 %d1, 5; st.global.b64 [%out], %d1; ret;");
+    // Lanes that have none take part in a sum of which only the first lane's is used, as Triton has it.
+    clean(
+        "setp.lt.u32 %p1, %i, 4; @%p1 mov.u32 %r1, 5; shfl.sync.bfly.b32 %r2, %r1, 2, 31, -1; add.u32 %r3, %r1, %r2;
+setp.eq.u32 %p2, %i, 0; @%p2 st.global.b32 [%out], %r3; ret;",
+    );
     // Half of a pair.
     clean("mov.b32 %r1, 3; mov.b64 %d1, {%r1, %r2}; cvt.u32.u64 %r3, %d1; st.global.b32 [%out], %r3; ret;");
     clean("setp.ne.u32 %p1, %i, 99; selp.b64 %d1, 1, %d2, %p1; st.global.b64 [%out], %d1; ret;");
@@ -99,27 +111,4 @@ fn local_memory_is_read_behind_its_writes() {
     );
     let outcome = run(&module("", &text), 2, 1, &[0; 1], 1);
     assert_eq!(outcome.findings[0].block, [1, 0, 0]);
-}
-
-#[test]
-fn temporary_foreign() {
-    for file in std::fs::read_dir("../../target/foreign/ptx").expect("a folder") {
-        let path = file.expect("a file").path();
-        let text = std::fs::read_to_string(&path).expect("text");
-        let Ok(module) = crate::parse(&text) else { continue };
-        for entry in module.entries() {
-            match crate::lower(&module, entry.name, crate::machine::tests::LINES) {
-                Ok(program) => println!(
-                    "{} {} code {} watched {} uses {} {:?}",
-                    path.file_name().unwrap_or_default().to_string_lossy(),
-                    entry.name,
-                    program.code.len(),
-                    program.watch.names.len(),
-                    program.watch.uses.len(),
-                    &program.watch.names[..program.watch.names.len().min(6)]
-                ),
-                Err(error) => println!("{} {} {error}", path.display(), entry.name),
-            }
-        }
-    }
 }
