@@ -3,6 +3,7 @@
 use super::{expected, options, placed, plan};
 use busload::sim::{Options, Outcome};
 use busload::{arguments, verify};
+use busload_tests::root;
 use corpus::{Bug, bugs};
 use engine::Memory;
 use gpu::device::host::ParameterKind;
@@ -139,6 +140,12 @@ fn every_planted_bug_is_named_in_its_ptx() {
         let kind = |report: &str| report.split(':').next().unwrap_or_default().to_owned();
         assert_eq!(kind(&expected), kind(&of_source), "{name}");
     }
+    let same = bugs().count() - OTHERS.len();
+    let docs = std::fs::read_to_string(root().join("docs/sanitizer.md")).expect("docs/sanitizer.md");
+    assert!(
+        docs.contains(&format!("Of {same} bugs the two reports")),
+        "docs/sanitizer.md: they are the same of {same} bugs"
+    );
     let names: BTreeSet<_> = bugs().map(|bug| bug.kernel.name).collect();
     wrong.extend(OTHERS.iter().filter(|other| !names.contains(other.kernel)).map(|other| other.kernel.to_owned()));
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));

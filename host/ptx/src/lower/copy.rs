@@ -19,7 +19,8 @@ impl<'m, 'a> Lowering<'m, 'a> {
                     return Err("of copies, `cp.async` from global to shared memory is carried out".to_owned());
                 }
                 // A policy of the cache comes last, and is only a hint.
-                let rest = if has("level::cache_hint") { &rest[..rest.len().saturating_sub(1)] } else { rest };
+                let is_hinted = instruction.modifiers().any(|modifier| modifier.ends_with("::cache_hint"));
+                let rest = if is_hinted { &rest[..rest.len().saturating_sub(1)] } else { rest };
                 self.copy(instruction, to, from, *bytes, rest)?;
             }
             _ => return Err("of copies, `cp.async` of 4, 8 or 16 bytes is carried out".to_owned()),
