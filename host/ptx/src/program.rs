@@ -1,8 +1,10 @@
 //! What an entry is lowered to: a register machine's instructions, one after another, with where their lanes meet again.
 
+use crate::matrix::Matrix;
 use crate::registers::{Class, Classes, Run, Sizes};
 use crate::watch::Watch;
 use engine::{Instruction, Pc};
+use std::collections::BTreeSet;
 
 /// No instruction, no slot.
 pub(crate) const NONE: u32 = u32::MAX;
@@ -16,6 +18,12 @@ pub(crate) const LOCAL_WINDOW: u64 = 2 << 40;
 /// Where those of the entry's parameters begin.
 pub(crate) const PARAMETER_WINDOW: u64 = 3 << 40;
 
+/// Where the addresses of functions begin.
+pub(crate) const FUNCTION_WINDOW: u64 = 4 << 40;
+
+/// Bytes of a thread's stack, which functions take that are called and not inlined, and `alloca`.
+pub(crate) const STACK: u64 = 16 << 10;
+
 /// Where those of global memory begin: half a buffer's range before the first, for pointers that lead before it.
 pub(crate) const GLOBAL_BEGIN: u64 = 1 << 44;
 
@@ -26,13 +34,21 @@ pub struct Program {
     pub(crate) code: Vec<Inst>,
     pub(crate) accesses: Vec<Access>,
     pub(crate) exchanges: Vec<Exchange>,
+    pub(crate) matrices: Vec<Matrix>,
+    /// Functions that are called and not inlined, and where they are.
+    pub(crate) routines: Vec<Routine>,
+    pub(crate) call_sites: Vec<Call>,
+    /// The registers of where the frame of the function that runs begins, and the next one may.
+    pub(crate) stack: Option<[u32; 2]>,
     pub(crate) copies: Vec<Ahead>,
+    pub(crate) bulks: Vec<Bulk>,
     /// Where the branches of `brx` lead.
     pub(crate) tables: Vec<Vec<u32>>,
     /// What stands in slots that no instruction writes.
     pub(crate) fixed: Vec<Fixed>,
     /// Slots for predicates, narrow and wide registers.
     pub(crate) sizes: [Sizes; 3],
+    pub(crate) exactness: Exactness,
     /// Static arrays in shared memory, and their bytes.
     pub(crate) shared: &'static [(&'static str, u64)],
     /// Variables of global and constant memory that it names.
@@ -66,11 +82,32 @@ impl Program {
         self.parameters.iter().map(|(_, bytes)| bytes.div_ceil(8) as usize).sum()
     }
 
+    /// Bytes of a thread's stack, which is the end of its local memory.
+    pub(crate) fn stack_bytes(&self) -> u64 {
+        if self.stack.is_some() { STACK } else { 0 }
+    }
+
+    /// Which of its instructions are not carried out exactly.
+    #[must_use]
+    pub fn exactness(&self) -> &Exactness {
+        &self.exactness
+    }
+
     /// Variables of the module's global and constant memory that it names or they lead to, and their bytes: each may be a buffer of the
     /// plan, and is else made as the module says.
     pub fn variables(&self) -> impl Iterator<Item = (&'static str, u64)> {
         self.variables.iter().map(|variable| (variable.name, variable.bytes))
     }
+}
+
+/// The instructions of an entry that are not carried out bit for bit as a GPU does, by their opcodes with modifiers, and by the special
+/// registers that they read. All others are exact.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Exactness {
+    /// Those whose results the PTX ISA leaves open within bounds: `ex2.approx`, the order of the sums in `mma`, the clock.
+    pub approximate: BTreeSet<String>,
+    /// Those that are passed over, since they have no effect on results: `prefetch`, `nanosleep`.
+    pub ignored: BTreeSet<String>,
 }
 
 /// A variable of global or constant memory.
@@ -121,16 +158,30 @@ pub(crate) enum Op {
     Branch { target: u32, meet: u32 },
     /// A branch by a table.
     Table { index: u32, table: u32, meet: u32 },
+    /// A call of a function that is not inlined.
+    Call(u32),
+    /// The end of one.
+    Return,
     /// The lanes end.
     Exit,
     /// The block's barrier; what its lanes hold up is made one.
     Barrier { number: u32, reduction: Option<(Reduction, u32, u32)> },
+    /// A barrier of so many of the block's threads, at which the lanes wait or only arrive.
+    PartialBarrier { number: u32, threads: u32, waits: bool, reduction: Option<(Reduction, u32, u32)> },
+    /// A copy in bulk.
+    Bulk(u32),
+    /// A phase of an `mbarrier` is complete.
+    Phase,
+    /// The warp lets the others of its block go on first.
+    Yield,
     /// A warp's barrier.
     WarpBarrier { mask: u32 },
     /// An access.
     Access(u32),
     /// Lanes exchange values.
     Exchange(u32),
+    /// What all lanes of a warp do to matrices.
+    Matrix(u32),
     /// A copy from global to shared memory, which arrives when it is waited for.
     Copy(u32),
     /// A thread's copies so far make up a group.
@@ -194,7 +245,23 @@ pub(crate) enum Value {
     DynamicShared(i64),
     /// Of a variable.
     Variable(u32, i64),
+    /// Of a function.
+    Function(u32),
+    /// Where a thread's stack begins, as long as no function has been called.
+    Stack,
     Special(Special),
+}
+
+impl Value {
+    /// Whether each warp has its own.
+    pub(crate) fn is_of_warp(self) -> bool {
+        matches!(self, Self::Stack) || matches!(self, Self::Special(special) if special.is_of_warp())
+    }
+
+    /// Whether it is laid down anew for each block.
+    pub(crate) fn is_of_block(self) -> bool {
+        matches!(self, Self::Stack | Self::Special(Special::Ctaid(_)))
+    }
 }
 
 /// A special register that does not change while a warp runs.
@@ -218,6 +285,48 @@ impl Special {
     pub(crate) fn is_of_warp(self) -> bool {
         matches!(self, Self::Tid(_) | Self::Warp)
     }
+}
+
+/// What is called.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Callee {
+    Function(u32),
+    /// The function at the address in a register.
+    Address(u32),
+}
+
+/// Where something is that is passed to a function, or comes back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Passed {
+    /// A result that is dropped.
+    Nothing,
+    Register(Class, u32),
+    /// Local memory, in the frame of the function or from the begin on.
+    Memory {
+        begin: u64,
+        bytes: u64,
+        is_framed: bool,
+    },
+}
+
+/// A call of a function that is not inlined.
+pub(crate) struct Call {
+    pub(crate) callee: Callee,
+    pub(crate) arguments: Vec<Passed>,
+    pub(crate) returns: Vec<Passed>,
+}
+
+/// A function that is called and not inlined.
+pub(crate) struct Routine {
+    pub(crate) name: &'static str,
+    /// Its first instruction.
+    pub(crate) entry: u32,
+    pub(crate) parameters: Vec<Passed>,
+    pub(crate) returns: Vec<Passed>,
+    /// Its predicates, narrow and wide registers: the first of each, and the first behind them.
+    pub(crate) registers: [(u32, u32); 3],
+    /// Bytes of its frame.
+    pub(crate) bytes: u64,
 }
 
 /// Where an access goes.
@@ -278,6 +387,14 @@ pub(crate) struct Ahead {
     pub(crate) size: Option<u32>,
     /// The predicate under which none is.
     pub(crate) ignore: Option<u32>,
+}
+
+/// A copy in bulk: its accesses, of 16 bytes a lane, and the register that says how many bytes are copied.
+#[derive(Clone, Copy)]
+pub(crate) struct Bulk {
+    pub(crate) load: u32,
+    pub(crate) store: u32,
+    pub(crate) size: u32,
 }
 
 /// What lanes exchange.

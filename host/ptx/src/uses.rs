@@ -1,6 +1,7 @@
 //! Which registers of a warp each instruction reads and writes.
 
-use crate::program::{Action, External, Inst, NONE, Op, Program};
+use crate::matrix::Matrix;
+use crate::program::{Action, Bulk, Call, Callee, External, Inst, NONE, Op, Passed, Program};
 use crate::registers::{Class, OWN};
 
 /// The registers that the instructions of a program use, all widths numbered through.
@@ -95,6 +96,47 @@ fn registers(program: &Program, inst: &Inst) -> (Registers, Registers) {
                 writes.push((kind.class(), target));
             }
         }
+        Op::PartialBarrier { number, threads, reduction, .. } => {
+            reads.extend([number, threads].map(narrow));
+            if let Some((kind, target, source)) = reduction {
+                reads.push((Class::Pred, source));
+                writes.push((kind.class(), target));
+            }
+        }
+        Op::Matrix(number) => match &program.matrices[number as usize] {
+            Matrix::Multiply { a, b, c, d, .. } => {
+                reads.extend([a, b, c].into_iter().flat_map(|fragment| &fragment.registers));
+                writes.extend(&d.registers);
+            }
+            Matrix::Rows { rows, fragments, to_rows, .. } => {
+                let (from, to) = if *to_rows { (&fragments[..], &rows[..]) } else { (&rows[..], &fragments[..]) };
+                reads.extend(from.iter().map(|slot| narrow(*slot)));
+                writes.extend(to.iter().map(|slot| narrow(*slot)));
+            }
+            Matrix::Transpose { target, source } => {
+                reads.push(narrow(*source));
+                writes.push(narrow(*target));
+            }
+            Matrix::Together => {}
+        },
+        Op::Call(number) => {
+            let Call { callee, arguments, returns } = &program.call_sites[number as usize];
+            let register = |passed: &Passed| match passed {
+                Passed::Register(class, slot) => Some((*class, *slot)),
+                Passed::Nothing | Passed::Memory { .. } => None,
+            };
+            reads.extend(arguments.iter().filter_map(register));
+            if let Callee::Address(slot) = callee {
+                reads.push((Class::Wide, *slot));
+            }
+            writes.extend(returns.iter().filter_map(register));
+        }
+        Op::Bulk(number) => {
+            let Bulk { load, store, size } = program.bulks[number as usize];
+            let [load, store] = [load, store].map(|number| &program.accesses[number as usize]);
+            reads.extend([load.address, store.address, narrow(size)]);
+            writes.extend(load.parts.iter().flatten());
+        }
         Op::WarpBarrier { mask } => reads.push(narrow(mask)),
         Op::Access(number) => {
             let access = &program.accesses[number as usize];
@@ -133,7 +175,7 @@ fn registers(program: &Program, inst: &Inst) -> (Registers, Registers) {
         }
         Op::Clock { class, slot } => writes.push((class, slot)),
         Op::ActiveMask { slot } => writes.push(narrow(slot)),
-        Op::Branch { .. } | Op::Commit | Op::Await(_) | Op::Exit | Op::Trap => {}
+        Op::Branch { .. } | Op::Yield | Op::Phase | Op::Commit | Op::Await(_) | Op::Return | Op::Exit | Op::Trap => {}
     }
     reads.push((Class::Pred, inst.guard));
     (reads, writes)

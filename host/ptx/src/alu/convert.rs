@@ -2,6 +2,7 @@
 
 use super::exact::{self, BF16, F16, F32, Format, TF32};
 use super::float::flushed;
+use super::narrow;
 use super::op::{Form, Rounding};
 use crate::ast::Type;
 use crate::registers::{Alu, lanes};
@@ -196,10 +197,14 @@ fn range(bits: u32, is_signed: bool) -> [i128; 2] {
 
 /// What carries out a `cvt`, and the word that its last source is to hold, if it has one more than is written.
 pub(super) fn find(form: &Form<'_>) -> Option<(Alu, Option<u32>)> {
-    if ["e4m3", "e5m2", "e2m1", "satfinite", "rs", "scaled"]
-        .iter()
-        .any(|part| form.modifiers.iter().any(|m| m.contains(part)))
-    {
+    if form.has("pack") {
+        return narrow::pack(form);
+    }
+    let of_format = |part: &str| form.modifiers.iter().any(|modifier| modifier.starts_with(part));
+    if of_format("e4m3") || of_format("e5m2") {
+        return narrow::find(form);
+    }
+    if ["e2m", "e3m", "ue8", "s2f6", "satfinite", "rs", "scaled"].into_iter().any(of_format) {
         return None;
     }
     let &[to, from] = form.types.as_slice() else { return None };

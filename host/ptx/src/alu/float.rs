@@ -8,12 +8,15 @@ use super::op::{Form, Rounding};
 use crate::ast::Type;
 use crate::registers::{Alu, lanes};
 
-pub(super) fn find(form: &Form<'_>) -> Option<Alu> {
-    match form.ty()? {
+/// What carries out an instruction, and the word that its last source holds, if it has one more than is written.
+pub(super) fn find(form: &Form<'_>) -> Option<(Alu, Option<u32>)> {
+    let alu = match form.ty()? {
+        Type::Float(32) if form.rounding() != Rounding::Nearest => return directed(form),
         Type::Float(32) => single(form),
         Type::Float(64) => double(form),
         _ => None,
-    }
+    };
+    alu.map(|alu| (alu, None))
 }
 
 /// A number below the normal ones as a zero of its sign.
@@ -56,42 +59,54 @@ macro_rules! singles {
     };
 }
 
-/// The same from an exact result in double precision, rounded as the last of its slots says.
-macro_rules! rounded {
-    ($mode:expr, |$($x:ident),+| $value:expr) => {
-        match $mode {
-            Rounding::Zero => rounded!(Zero: |$($x),+| $value),
-            Rounding::Down => rounded!(Down: |$($x),+| $value),
-            Rounding::Up => rounded!(Up: |$($x),+| $value),
-            _ => None,
-        }
+/// How a result is rounded that is no nearest one, in a word: the mode, and whether numbers are flushed and the result saturated.
+fn how(form: &Form<'_>) -> u32 {
+    let mode = match form.rounding() {
+        Rounding::Down => 1,
+        Rounding::Up => 2,
+        _ => 0,
     };
-    ($mode:ident: |$($x:ident),+| $value:expr) => {
-        lanes!(Narrow <- |$($x: Narrow),+| {
-            $(let $x = f64::from(f32::from_bits($x));)+
-            F32.round($value, Rounding::$mode)
-        })
+    mode | u32::from(form.has("ftz")) << 2 | u32::from(form.has("sat")) << 3
+}
+
+/// An exact result in double precision, or one that is rounded to odd, rounded as such a word says.
+#[inline(always)]
+fn rounded(value: f64, how: u32) -> u32 {
+    let mode = match how & 3 {
+        1 => Rounding::Down,
+        2 => Rounding::Up,
+        _ => Rounding::Zero,
     };
+    output(f32::from_bits(F32.round(value, mode)), how & 4 != 0, how & 8 != 0)
+}
+
+/// Instructions that round otherwise than to the nearest.
+fn directed(form: &Form<'_>) -> Option<(Alu, Option<u32>)> {
+    macro_rules! rounded {
+        (|$($x:ident),+| $value:expr) => {
+            lanes!(Narrow <- |$($x: Narrow),+, how: Narrow| {
+                $(let $x = f64::from(input($x, how & 4 != 0));)+
+                rounded($value, how)
+            })
+        };
+    }
+    if form.types.len() != 1 {
+        return None;
+    }
+    let alu = match form.opcode {
+        "add" => rounded!(|a, b| exact::product_and_sum(a, 1.0, b)),
+        "sub" => rounded!(|a, b| exact::product_and_sum(a, 1.0, -b)),
+        "mul" => rounded!(|a, b| a * b),
+        "fma" | "mad" => rounded!(|a, b, c| exact::product_and_sum(a, b, c)),
+        "div" => rounded!(|a, b| exact::quotient(a, b)),
+        "rcp" => rounded!(|a| exact::quotient(1.0, a)),
+        "sqrt" => rounded!(|a| exact::square_root(a)),
+        _ => None,
+    };
+    Some((alu?, Some(how(form))))
 }
 
 fn single(form: &Form<'_>) -> Option<Alu> {
-    let mode = form.rounding();
-    if mode != Rounding::Nearest {
-        // No compiler asks for both.
-        if form.has("ftz") || form.has("sat") {
-            return None;
-        }
-        return match form.opcode {
-            "add" => rounded!(mode, |a, b| exact::product_and_sum(a, 1.0, b)),
-            "sub" => rounded!(mode, |a, b| exact::product_and_sum(a, 1.0, -b)),
-            "mul" => rounded!(mode, |a, b| a * b),
-            "fma" | "mad" => rounded!(mode, |a, b, c| exact::product_and_sum(a, b, c)),
-            "div" => rounded!(mode, |a, b| exact::quotient(a, b)),
-            "rcp" => rounded!(mode, |a| exact::quotient(1.0, a)),
-            "sqrt" => rounded!(mode, |a| exact::square_root(a)),
-            _ => None,
-        };
-    }
     let once = |form: &Form<'_>| form.types.len() == 1;
     if !once(form) {
         return None;
@@ -141,10 +156,15 @@ fn extreme(form: &Form<'_>) -> Option<Alu> {
     fn strict(a: f32, b: f32, chosen: f32) -> f32 {
         if a.is_nan() || b.is_nan() { f32::NAN } else { chosen }
     }
-    if form.has("xorsign") || form.has("abs") {
-        return None;
+    /// The chosen one of two magnitudes, with the product of their signs.
+    #[inline(always)]
+    fn signed(a: f32, b: f32, chosen: f32) -> f32 {
+        f32::from_bits(chosen.to_bits() & !(1 << 31) | (a.to_bits() ^ b.to_bits()) & 1 << 31)
     }
     match (form.opcode, form.has("NaN")) {
+        ("min", false) if form.has("xorsign") => singles!(form, |a, b| signed(a, b, lower(a.abs(), b.abs()))),
+        ("max", false) if form.has("xorsign") => singles!(form, |a, b| signed(a, b, higher(a.abs(), b.abs()))),
+        _ if form.has("xorsign") || form.has("abs") => None,
         ("min", false) => singles!(form, |a, b| lower(a, b)),
         ("max", false) => singles!(form, |a, b| higher(a, b)),
         ("min", true) => singles!(form, |a, b| strict(a, b, lower(a, b))),

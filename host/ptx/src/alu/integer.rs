@@ -181,6 +181,15 @@ fn of_24_bits(form: &Form<'_>, ty: Type) -> Option<Alu> {
         ("mul24", Type::Signed(32), true) => {
             lanes!(Narrow <- |a: Narrow, b: Narrow| ((low(a, true) * low(b, true)) >> 16) as u32)
         }
+        ("mad24", Type::Unsigned(32), true) => lanes!(Narrow <- |a: Narrow, b: Narrow, c: Narrow| {
+            (((low(a, false) * low(b, false)) >> 16) as u32).wrapping_add(c)
+        }),
+        ("mad24", Type::Signed(32), true) if form.has("sat") => lanes!(Narrow <- |a: Narrow, b: Narrow, c: Narrow| {
+            (((low(a, true) * low(b, true)) >> 16) as i32).saturating_add(c as i32) as u32
+        }),
+        ("mad24", Type::Signed(32), true) => lanes!(Narrow <- |a: Narrow, b: Narrow, c: Narrow| {
+            (((low(a, true) * low(b, true)) >> 16) as u32).wrapping_add(c)
+        }),
         ("mad24", Type::Unsigned(32), false) => lanes!(Narrow <- |a: Narrow, b: Narrow, c: Narrow| {
             ((low(a, false) * low(b, false)) as u32).wrapping_add(c)
         }),

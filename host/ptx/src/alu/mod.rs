@@ -7,10 +7,14 @@ mod exact;
 mod float;
 mod half;
 mod integer;
+mod narrow;
 mod op;
 
 pub(crate) use compare::{Combination, comparison};
-pub(crate) use op::Form;
+pub(crate) use exact::{BF16, F16};
+pub(crate) use half::{higher, lower};
+pub(crate) use narrow::decoded;
+pub(crate) use op::{Form, Rounding};
 
 use crate::ast::Type;
 use crate::registers::{Alu, Class, lanes};
@@ -26,8 +30,8 @@ pub(crate) fn find(form: &Form<'_>) -> Option<(Alu, Option<u32>)> {
     }
     let ty = form.ty()?;
     let alu = match ty {
-        Type::Float(32 | 64) => float::find(form),
-        Type::Float(_) | Type::Bf16 | Type::F16x2 | Type::Bf16x2 => half::find(form),
+        Type::Float(32 | 64) => return float::find(form),
+        Type::Float(_) | Type::Bf16 | Type::F16x2 | Type::Bf16x2 => return half::find(form),
         Type::U16x2 | Type::S16x2 => pairs(form, ty),
         _ => integer::find(form),
     };

@@ -290,3 +290,90 @@ fn half_precision() {
         ("fma.rn.bf16x2 %r0, %r1, %r2, %r3;", [0x3F80_4000, 0x4000_4000, 0x3F80_0000], 0x4040_4080),
     ]);
 }
+
+#[test]
+fn directed_rounding_with_flushed_and_saturated_numbers() {
+    let (tiny, least) = (f(f32::from_bits(1)), f(f32::MIN_POSITIVE));
+    hold(&[
+        ("add.rz.ftz.f32 %r0, %r1, %r2;", [tiny, f(1.0), 0], f(1.0)),
+        ("add.rp.ftz.f32 %r0, %r1, %r2;", [f(1.0), f(1e-9), 0], f(1f32.next_up())),
+        ("add.rp.f32 %r0, %r1, %r2;", [f(1.0), tiny, 0], f(1f32.next_up())),
+        ("add.rp.ftz.f32 %r0, %r1, %r2;", [f(1.0), tiny, 0], f(1.0)),
+        ("mul.rm.ftz.f32 %r0, %r1, %r2;", [least, f(0.5), 0], 0),
+        ("mul.rm.f32 %r0, %r1, %r2;", [least, f(0.5), 0], f(f32::MIN_POSITIVE / 2.0)),
+        ("mul.rp.sat.f32 %r0, %r1, %r2;", [f(3.0), f(0.5), 0], f(1.0)),
+        ("fma.rm.sat.f32 %r0, %r1, %r2, %r3;", [f(-3.0), f(0.5), f(1.0)], 0),
+        ("fma.rz.ftz.sat.f32 %r0, %r1, %r2, %r3;", [f(0.5), f(0.5), f(1e-9)], f(0.25)),
+        ("fma.rp.ftz.sat.f32 %r0, %r1, %r2, %r3;", [f(0.5), f(0.5), f(1e-9)], f(0.25f32.next_up())),
+        ("div.rm.ftz.f32 %r0, %r1, %r2;", [f(1.0), f(3.0), 0], f((1f32 / 3.0).next_down())),
+        ("sqrt.rp.ftz.f32 %r0, %r1;", [f(2.0), 0, 0], f(2f32.sqrt().next_up())),
+        ("rcp.rz.f32 %r0, %r1;", [f(-3.0), 0, 0], f(-(1f32 / 3.0).next_down())),
+        ("cvt.rz.ftz.f32.f64 %r0, %d1;", [(f64::from(f32::MIN_POSITIVE) / 2.0).to_bits(), 0, 0], 0),
+        ("cvt.rp.sat.f32.f64 %r0, %d1;", [1.5f64.to_bits(), 0, 0], f(1.0)),
+        ("min.xorsign.abs.f32 %r0, %r1, %r2;", [f(-3.0), f(2.0), 0], f(-2.0)),
+        ("max.xorsign.abs.f32 %r0, %r1, %r2;", [f(-3.0), f(-2.0), 0], f(3.0)),
+    ]);
+}
+
+#[test]
+fn halves_that_are_flushed() {
+    hold(&[
+        ("add.ftz.f16 %h0, %h1, %h2;", [1, 0x3C00, 0], 0x3C00),
+        ("add.ftz.f16 %h0, %h1, %h2;", [1, 0, 0], 0),
+        ("add.f16 %h0, %h1, %h2;", [1, 0, 0], 1),
+        ("mul.ftz.f16 %h0, %h1, %h2;", [0x0400, 0x3800, 0], 0),
+        ("mul.ftz.sat.f16 %h0, %h1, %h2;", [0x4000, 0x3C00, 0], 0x3C00),
+        ("fma.rn.ftz.relu.f16x2 %r0, %r1, %r2, %r3;", [0x0001_3C00, 0x3C00_BC00, 0], 0),
+        ("ex2.approx.f16 %h0, %h1;", [0x4200, 0, 0], 0x4800),
+        ("ex2.approx.f16x2 %r0, %r1;", [0x4200_0000, 0, 0], 0x4800_3C00),
+        ("ex2.approx.ftz.bf16 %h0, %h1;", [0x4040, 0, 0], 0x4100),
+        ("tanh.approx.f16 %h0, %h1;", [0x7C00, 0, 0], 0x3C00),
+        ("tanh.approx.bf16x2 %r0, %r1;", [0xFF80_0000, 0, 0], 0xBF80_0000),
+        ("setp.gt.f16x2 %p1|%p0, %r1, %r2;", [0x4000_3C00, 0x3C00_4000, 0], 1),
+        ("setp.gt.f16x2 %p0|%p1, %r1, %r2;", [0x4000_3C00, 0x3C00_4000, 0], 0),
+    ]);
+}
+
+/// The largest numbers of 8 bits are 448 and 57344, the smallest of `e4m3` is 2 to the power of -9.
+#[test]
+fn numbers_of_eight_bits() {
+    hold(&[
+        ("cvt.rn.satfinite.e4m3x2.f32 %h0, %r1, %r2;", [f(1.0), f(448.0), 0], 0x387E),
+        ("cvt.rn.satfinite.e4m3x2.f32 %h0, %r1, %r2;", [f(-1000.0), f(f32::NAN), 0], 0xFE7F),
+        ("cvt.rn.satfinite.e4m3x2.f32 %h0, %r1, %r2;", [f(17.0), f(19.0), 0], 0x585A),
+        ("cvt.rn.satfinite.e4m3x2.f32 %h0, %r1, %r2;", [f(272.0), f(304.0), 0], 0x787A),
+        ("cvt.rn.satfinite.e4m3x2.f32 %h0, %r1, %r2;", [f(0.001_953_125), f(0.000_976), 0], 0x0100),
+        ("cvt.rn.satfinite.relu.e4m3x2.f32 %h0, %r1, %r2;", [f(-2.0), f(2.0), 0], 0x0040),
+        ("cvt.rn.satfinite.e5m2x2.f32 %h0, %r1, %r2;", [f(1.0), f(f32::NEG_INFINITY), 0], 0x3CFB),
+        ("cvt.rn.satfinite.e5m2x2.f16x2 %h0, %r1;", [0x3C00_7C00, 0, 0], 0x3C7B),
+        ("cvt.rn.f16x2.e4m3x2 %r0, %h1;", [0x387E, 0, 0], 0x3C00_5F00),
+        ("cvt.rn.f16x2.e4m3x2 %r0, %h1;", [0x7F01, 0, 0], 0x7FFF_1800),
+        ("cvt.rn.relu.f16x2.e5m2x2 %r0, %h1;", [0xBC7B, 0, 0], 0x7B00),
+        ("cvt.pack.sat.u8.s32.b32 %r0, %r1, %r2, %r3;", [300, ALL32 - 4, 0xAABB], 0xAABB_FF00),
+        ("cvt.pack.sat.s8.s32.b32 %r0, %r1, %r2, %r3;", [300, ALL32 - 999, 0], 0x7F80),
+        ("cvt.pack.sat.s16.s32 %r0, %r1, %r2;", [ALL32, 40_000, 0], 0xFFFF_7FFF),
+        ("cvt.pack.sat.u4.s32.b32 %r0, %r1, %r2, %r3;", [20, 3, 0x12], 0x12F3),
+    ]);
+}
+
+#[test]
+fn wider_and_rarer_forms() {
+    hold(&[
+        (".reg .b128 %q<2>; mov.b128 %q1, {%d1, %d2}; mov.b128 {%d4, %d0}, %q1;", [1, 7, 0], 7),
+        (".reg .b128 %q<2>; mov.b128 %q1, {%d1, %d2}; mov.b128 %q0, %q1; mov.b128 {%d0, %d4}, %q0;", [1, 7, 0], 1),
+        ("lop3.or.b32 %r0|%p1, %r1, %r2, %r3, 0x96, %p2;", [0b1100, 0b1010, 0b1001], 0b1111),
+        ("lop3.or.b32 %r4|%p0, %r1, %r2, %r3, 0x96, %p2;", [0b1100, 0b1010, 0b1001], 1),
+        ("lop3.and.b32 _|%p0, %r1, %r2, %r3, 0x96, %p2;", [0b1100, 0b1010, 0b1001], 0),
+        ("mad24.hi.s32 %r0, %r1, %r2, %r3;", [0x00FF_FFFF, 0x0002_0000, 5], 3),
+        ("mad24.hi.sat.s32 %r0, %r1, %r2, %r3;", [0x7F_FFFF, 0x7F_FFFF, MAX32], MAX32),
+        ("mapa.u64 %d0, %d1, 0;", [99, 0, 0], 99),
+        ("getctarank.u64 %r0, %d1;", [99, 0, 0], 0),
+        ("createpolicy.fractional.L2::evict_last.b64 %d0, 0f3F800000;", [0; 3], 0),
+        ("ld.global.L2::cache_hint.b64 %d0, [%in+8], %d1;", [1, 55, 0], 55),
+        ("ld.global.nc.L1::no_allocate.L2::128B.v2.b64 {%d0, %d4}, [%in];", [77, 55, 0], 77),
+        ("mov.u32 %r0, %gridid;", [0; 3], 0),
+        ("mov.u32 %r0, %cluster_nctaid.x;", [0; 3], 1),
+        ("mov.u32 %r0, %nsmid;", [0; 3], 1),
+        ("mov.u32 %r0, %pm0;", [0; 3], 0),
+    ]);
+}

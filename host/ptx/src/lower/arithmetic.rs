@@ -5,7 +5,7 @@ use super::{Failure, Lowering, last_type};
 use crate::alu::{self, Combination, Form};
 use crate::ast::{Instruction, Operand, StateSpace, Type};
 use crate::program::{NONE, Op, Value};
-use crate::registers::{Class, lanes};
+use crate::registers::{Alu, Class, lanes};
 
 impl<'m, 'a> Lowering<'m, 'a> {
     pub(super) fn arithmetic(&mut self, instruction: &'m Instruction<'a>) -> Result<(), Failure> {
@@ -15,30 +15,45 @@ impl<'m, 'a> Lowering<'m, 'a> {
             "cvt" => self.cvt(instruction, &form),
             "cvta" => self.cvta(instruction),
             "isspacep" => self.isspacep(instruction),
-            "setp" => self.setp(instruction, &form),
             "set" => self.set(instruction, &form),
             "addc" | "subc" | "madc" => self.carrying(instruction, &form),
             "add" | "sub" | "mad" if form.has("cc") => self.carrying(instruction, &form),
+            "lop3" if form.has("and") || form.has("or") || form.has("xor") => self.tested_logic(instruction, &form),
+            "setp" if matches!(form.ty(), Some(Type::F16x2 | Type::Bf16x2)) => self.setp_of_pairs(instruction, &form),
+            "setp" => self.setp(instruction, &form),
+            "mapa" | "getctarank" | "createpolicy" => self.of_cluster(instruction),
             _ => self.plain(instruction, &form),
         }
     }
 
     /// An instruction whose operands are registers and constants, the first of which is written.
     fn plain(&mut self, instruction: &'m Instruction<'a>, form: &Form<'a>) -> Result<(), Failure> {
-        let Some((alu, _)) = alu::find(form) else {
+        let Some((alu, how)) = alu::find(form) else {
             return Err("this instruction is not carried out".to_owned());
         };
+        let (target, sources) = Self::written_and_read(instruction, alu, how)?;
+        let sources: Result<Vec<_>, _> =
+            sources.iter().zip(alu.sources).map(|(operand, class)| self.source(operand, *class)).collect();
+        let mut sources = sources?;
+        sources.extend(how.map(|how| self.holding(Class::Narrow, Value::Bits(how.into()))));
+        let target = self.target(target, alu.target)?;
+        self.emit_alu(Some(alu), target, &sources)
+    }
+
+    /// The operand that an instruction writes, and those that it reads, as many as there should be.
+    fn written_and_read(
+        instruction: &'m Instruction<'a>,
+        alu: Alu,
+        how: Option<u32>,
+    ) -> Result<(&'m Operand<'a>, &'m [Operand<'a>]), Failure> {
         let Some((target, sources)) = instruction.operands.split_first() else {
             return Err("it has no operands".to_owned());
         };
-        if sources.len() != alu.sources.len() {
-            return Err(format!("it has {} operands that are read, and takes {}", sources.len(), alu.sources.len()));
+        let takes = alu.sources.len() - usize::from(how.is_some());
+        if sources.len() != takes {
+            return Err(format!("it has {} operands that are read, and takes {takes}", sources.len()));
         }
-        let sources: Result<Vec<_>, _> =
-            sources.iter().zip(alu.sources).map(|(operand, class)| self.source(operand, *class)).collect();
-        let sources = sources?;
-        let target = self.target(target, alu.target)?;
-        self.emit_alu(Some(alu), target, &sources)
+        Ok((target, sources))
     }
 
     fn operands<const N: usize>(instruction: &'m Instruction<'a>) -> Result<&'m [Operand<'a>; N], Failure> {
@@ -47,8 +62,25 @@ impl<'m, 'a> Lowering<'m, 'a> {
     }
 
     fn mov(&mut self, instruction: &'m Instruction<'a>) -> Result<(), Failure> {
-        let class = alu::class_of(last_type(instruction)?).ok_or("values of 128 bits are not carried out")?;
         let [target, source] = Self::operands(instruction)?;
+        if last_type(instruction)? == Type::Bits(128) {
+            let [low, high] = self.sources(source, Type::Bits(64))?[..] else {
+                return Err("it takes 128 bits, or two registers of 64".to_owned());
+            };
+            let [to_low, to_high] = self.targets(target)?[..] else {
+                return Err("it takes 128 bits, or two registers of 64".to_owned());
+            };
+            // The first target may be the second source.
+            let kept = self.scratch(Class::Wide);
+            let moves = [(high, Some((Class::Wide, kept))), (low, to_low), (Some((Class::Wide, kept)), to_high)];
+            for (from, to) in moves {
+                if let (Some((Class::Wide, from)), Some((Class::Wide, to))) = (from, to) {
+                    self.emit_alu(alu::copy(Class::Wide), to, &[from])?;
+                }
+            }
+            return Ok(());
+        }
+        let class = alu::class_of(last_type(instruction)?).ok_or("its type is not carried out")?;
         match (target, source) {
             (Operand::Vector(parts), _) => self.taken_apart(class, parts, source),
             (_, Operand::Vector(parts)) => {
@@ -59,7 +91,12 @@ impl<'m, 'a> Lowering<'m, 'a> {
                 let target = self.target(target, class)?;
                 self.emit_alu(alu::joined(class, part, parts.len()), target, &sources)
             }
-            (_, Operand::Name("%clock" | "%clock64" | "%clock_hi" | "%globaltimer" | "%globaltimer_lo")) => {
+            (_, Operand::Name("%clock_hi" | "%globaltimer_hi")) => {
+                let [whole, target] = [self.scratch(Class::Wide), self.target(target, Class::Narrow)?];
+                self.emit(Op::Clock { class: Class::Wide, slot: whole });
+                self.emit_alu(lanes!(Narrow <- |a: Wide| (a >> 32) as u32), target, &[whole])
+            }
+            (_, Operand::Name("%clock" | "%clock64" | "%globaltimer" | "%globaltimer_lo")) => {
                 let slot = self.target(target, class)?;
                 self.emit(Op::Clock { class, slot });
                 Ok(())
@@ -68,8 +105,8 @@ impl<'m, 'a> Lowering<'m, 'a> {
                 let (own, slot) = self.any_source(source, class)?;
                 let slot = match (own, class) {
                     _ if own == class => slot,
-                    // Special registers are of 32 bits, and may be read in others.
-                    (Class::Narrow, Class::Half | Class::Wide) if is_special(source) => {
+                    // Special registers may be read in another width than theirs.
+                    (Class::Narrow | Class::Wide, Class::Half | Class::Narrow | Class::Wide) if is_special(source) => {
                         let wanted = self.scratch(class);
                         self.emit_alu(alu::resized(own, class, None), wanted, &[slot])?;
                         wanted
@@ -113,13 +150,8 @@ impl<'m, 'a> Lowering<'m, 'a> {
 
     /// Registers may be wider than the types of a conversion.
     fn cvt(&mut self, instruction: &'m Instruction<'a>, form: &Form<'a>) -> Result<(), Failure> {
-        if form.types.len() == 2 && form.has("pack") || instruction.operands.len() > 3 {
-            return Err("this conversion is not carried out".to_owned());
-        }
         let (alu, how) = alu::find(form).ok_or("this conversion is not carried out")?;
-        let Some((target, sources)) = instruction.operands.split_first() else {
-            return Err("it has no operands".to_owned());
-        };
+        let (target, sources) = Self::written_and_read(instruction, alu, how)?;
         let mut slots = Vec::new();
         for (operand, class) in sources.iter().zip(alu.sources) {
             let (own, slot) = self.any_source(operand, *class)?;
@@ -247,6 +279,74 @@ impl<'m, 'a> Lowering<'m, 'a> {
         Ok(())
     }
 
+    /// `setp` of pairs: a predicate for each of the two.
+    fn setp_of_pairs(&mut self, instruction: &'m Instruction<'a>, form: &Form<'a>) -> Result<(), Failure> {
+        let [Operand::Pair(low, high), a, b, rest @ ..] = instruction.operands.as_slice() else {
+            return Err("it takes `p|q` and two operands to compare".to_owned());
+        };
+        let one = if form.ty() == Some(Type::F16x2) { Type::Float(16) } else { Type::Bf16 };
+        let alu = alu::comparison(form, one).ok_or("this comparison is not carried out")?;
+        let [a, b] = [self.source(a, Class::Narrow)?, self.source(b, Class::Narrow)?];
+        let with = match (Combination::of(form), rest) {
+            (None, []) => None,
+            (Some(combination), [with]) => Some((combination, self.source(with, Class::Pred)?)),
+            _ => return Err("its operands do not fit `.and`, `.or` or `.xor`".to_owned()),
+        };
+        let mut results = Vec::new();
+        for shift in [0, 16] {
+            let shift = self.holding(Class::Narrow, Value::Bits(shift));
+            let halves = [self.scratch(Class::Half), self.scratch(Class::Half)];
+            for (half, whole) in halves.into_iter().zip([a, b]) {
+                self.emit_alu(lanes!(Half <- |a: Narrow, b: Narrow| a >> b), half, &[whole, shift])?;
+            }
+            let result = self.scratch(Class::Pred);
+            self.emit_alu(Some(alu), result, &halves)?;
+            if let Some((combination, with)) = with {
+                self.emit_alu(combination.alu(), result, &[result, with])?;
+            }
+            results.push(result);
+        }
+        for (target, result) in [&**low, &**high].into_iter().zip(results) {
+            let target = self.target(target, Class::Pred)?;
+            self.emit_alu(alu::copy(Class::Pred), target, &[result])?;
+        }
+        Ok(())
+    }
+
+    /// `lop3` with a predicate: whether any bit is set, and another predicate.
+    fn tested_logic(&mut self, instruction: &'m Instruction<'a>, form: &Form<'a>) -> Result<(), Failure> {
+        let [Operand::Pair(target, predicate), a, b, c, table, with] = instruction.operands.as_slice() else {
+            return Err("it takes `d|p`, three words, a table and a predicate".to_owned());
+        };
+        let combination = Combination::of(form).ok_or("it names no combination")?;
+        let alu = alu::find(&Form { opcode: "lop3", modifiers: Vec::new(), types: vec![Type::Bits(32)] });
+        let mut sources = Vec::new();
+        for operand in [a, b, c, table] {
+            sources.push(self.source(operand, Class::Narrow)?);
+        }
+        let with = self.source(with, Class::Pred)?;
+        let [word, result] = [self.scratch(Class::Narrow), self.scratch(Class::Pred)];
+        self.emit_alu(alu.map(|(alu, _)| alu), word, &sources)?;
+        self.emit_alu(lanes!(Pred <- |a: Narrow| a != 0), result, &[word])?;
+        let predicate = self.target(predicate, Class::Pred)?;
+        self.emit_alu(combination.alu(), predicate, &[result, with])?;
+        let target = self.target(target, Class::Narrow)?;
+        self.emit_alu(alu::copy(Class::Narrow), target, &[word])
+    }
+
+    /// What is asked of a cluster, which is one block here, and of cache policies, which have no effect.
+    fn of_cluster(&mut self, instruction: &'m Instruction<'a>) -> Result<(), Failure> {
+        let [target, source, ..] = instruction.operands.as_slice() else {
+            return Err("it takes a register and what it is made of".to_owned());
+        };
+        let Some((class, target)) = self.any_target(target)? else { return Ok(()) };
+        let source = match instruction.opcode {
+            "mapa" => self.source(source, class)?,
+            _ => self.holding(class, Value::Bits(0)),
+        };
+        self.emit_alu(alu::copy(class), target, &[source])
+    }
+
     /// `set`: a comparison's result as a number.
     fn set(&mut self, instruction: &'m Instruction<'a>, form: &Form<'a>) -> Result<(), Failure> {
         let [target, sources @ ..] = instruction.operands.as_slice() else {
@@ -320,7 +420,7 @@ impl<'m, 'a> Lowering<'m, 'a> {
     /// The register of the carry.
     fn carry_flag(&mut self) -> u32 {
         // No declaration has this number.
-        const KEY: (u32, u32) = (0, 0);
+        const KEY: (u32, u64) = (0, 0);
         if let Some(slot) = self.slots.get(&KEY) {
             return *slot;
         }

@@ -1,5 +1,6 @@
 //! Branches, ends, calls.
 
+use super::call::takes_stack;
 use super::names::Named;
 use super::operand::shown;
 use super::{Failure, Lowering};
@@ -8,7 +9,7 @@ use crate::ast::{Function, Instruction, Operand, StateSpace};
 use crate::program::{NONE, Op};
 use crate::registers::Class;
 
-/// Calls that are inlined in one another, and in all.
+/// Calls that are inlined in one another, and in all; others are carried out as calls.
 const DEEPEST_CALLS: usize = 64;
 const MOST_CALLS: usize = 1 << 14;
 
@@ -53,22 +54,12 @@ impl<'m, 'a> Lowering<'m, 'a> {
         if !self.module_functions.contains_key(name) && self.external(name, returns, arguments)? {
             return Ok(());
         }
-        self.inlined += 1;
-        if self.calls.len() >= DEEPEST_CALLS || self.inlined > MOST_CALLS {
-            return Err(format!(
-                "calls are carried out {DEEPEST_CALLS} deep and {MOST_CALLS} in all, each in its place, and `{name}` is beyond that"
-            ));
-        }
         let Some(&function) = self.module_functions.get(name) else {
-            let is_register = self.scopes.register(name).is_some();
-            return Err(match is_register {
-                true => format!("`{name}` is a register: calls through one are not carried out"),
-                false => format!("`{name}` has no body in this module: link it in"),
-            });
+            return match self.scopes.register(name) {
+                Some(_) => self.guarded(|lowering| lowering.call_out(name, returns, arguments)),
+                None => Err(format!("`{name}` has no body in this module: link it in")),
+            };
         };
-        if self.calls.iter().any(|(called, _)| called == name) {
-            return Err(format!("`{name}` calls itself, which is not carried out"));
-        }
         if (returns.len(), arguments.len()) != (function.returns.len(), function.parameters.len()) {
             return Err(format!(
                 "`{name}` takes {} parameters and returns {}, and not {} and {}",
@@ -78,7 +69,28 @@ impl<'m, 'a> Lowering<'m, 'a> {
                 returns.len()
             ));
         }
-        self.inline(function, returns, arguments)
+        // What calls itself, or is called too often, is not inlined; nor what gives memory back when it returns.
+        let is_within = self.calls.iter().any(|(called, _)| called == name);
+        let is_beyond = self.calls.len() >= DEEPEST_CALLS || self.inlined >= MOST_CALLS;
+        if is_within || is_beyond || function.body.as_ref().is_some_and(takes_stack) {
+            return self.guarded(|lowering| lowering.call_out(name, returns, arguments));
+        }
+        self.inlined += 1;
+        self.guarded(|lowering| lowering.inline(function, returns, arguments))
+    }
+
+    /// Emits something that takes its lanes elsewhere: those for which the guard does not hold go round it.
+    fn guarded(&mut self, emit: impl FnOnce(&mut Self) -> Result<(), Failure>) -> Result<(), Failure> {
+        let behind = self.new_label();
+        let (guard, negated) = std::mem::replace(&mut self.guard, (NONE, false));
+        if guard != NONE {
+            self.guard = (guard, !negated);
+            self.emit(Op::Branch { target: behind, meet: NONE });
+            self.guard = (NONE, false);
+        }
+        emit(self)?;
+        self.labels[behind as usize] = Some(self.code.len() as u32);
+        Ok(())
     }
 
     fn inline(
@@ -87,13 +99,6 @@ impl<'m, 'a> Lowering<'m, 'a> {
         returns: &'m [Operand<'a>],
         arguments: &'m [Operand<'a>],
     ) -> Result<(), Failure> {
-        let behind = self.new_label();
-        let (guard, negated) = self.guard;
-        if guard != NONE {
-            self.guard = (guard, !negated);
-            self.emit(Op::Branch { target: behind, meet: NONE });
-            self.guard = (NONE, false);
-        }
         // What stands in the caller's own memory is taken as it is; registers are copied.
         let formal = function.parameters.iter().zip(arguments).map(|pair| (pair, true));
         let formal = formal.chain(function.returns.iter().zip(returns).map(|pair| (pair, false)));
@@ -107,6 +112,9 @@ impl<'m, 'a> Lowering<'m, 'a> {
                 match self.scopes.get(name) {
                     Some(Named::Local(own, begin)) if own.bytes() >= variable.bytes() => {
                         names.push((variable.name, Named::Local(variable, begin)));
+                    }
+                    Some(Named::Framed(own, begin)) if own.bytes() >= variable.bytes() => {
+                        names.push((variable.name, Named::Framed(variable, begin)));
                     }
                     _ => return Err(format!("`{name}` is no `.param` variable as large as `{}`", variable.name)),
                 }
@@ -141,7 +149,6 @@ impl<'m, 'a> Lowering<'m, 'a> {
             let target = self.target(operand, class)?;
             self.emit_alu(alu::copy(class), target, &[slot])?;
         }
-        self.labels[behind as usize] = Some(self.code.len() as u32);
         self.positions.resume(pc);
         Ok(())
     }

@@ -8,7 +8,7 @@ use crate::registers::Class;
 impl<'m, 'a> Lowering<'m, 'a> {
     pub(super) fn copy_ahead(&mut self, instruction: &'m Instruction<'a>) -> Result<(), Failure> {
         let has = |modifier| instruction.has(modifier);
-        match instruction.operands.as_slice() {
+        match Self::without_policy(instruction) {
             [] if has("async") && has("commit_group") => self.emit(Op::Commit),
             [] if has("async") && has("wait_all") => self.emit(Op::Await(None)),
             [Operand::Constant(Constant::Integer(groups))] if has("async") && has("wait_group") => {
@@ -18,9 +18,6 @@ impl<'m, 'a> Lowering<'m, 'a> {
                 if !has("async") || has("bulk") || has("mbarrier") || !has("global") {
                     return Err("of copies, `cp.async` from global to shared memory is carried out".to_owned());
                 }
-                // A policy of the cache comes last, and is only a hint.
-                let is_hinted = instruction.modifiers().any(|modifier| modifier.ends_with("::cache_hint"));
-                let rest = if is_hinted { &rest[..rest.len().saturating_sub(1)] } else { rest };
                 self.copy(instruction, to, from, *bytes, rest)?;
             }
             _ => return Err("of copies, `cp.async` of 4, 8 or 16 bytes is carried out".to_owned()),
@@ -58,7 +55,7 @@ impl<'m, 'a> Lowering<'m, 'a> {
     }
 
     /// An access of the copy, which is carried out by that.
-    fn part(
+    pub(super) fn part(
         &mut self,
         instruction: &'m Instruction<'a>,
         action: Action,

@@ -48,40 +48,40 @@ impl<'m, 'a> Lowering<'m, 'a> {
 
     /// An argument, in a register: it may stand in the caller's own memory.
     fn handed_over(&mut self, operand: &Operand<'a>, class: Class) -> Result<u32, Failure> {
-        let Some(begin) = self.own_memory(operand) else { return self.source(operand, class) };
+        let Some(place) = self.own_memory(operand) else { return self.source(operand, class) };
         let slot = self.scratch(class);
-        self.move_own(Action::Load, begin, class, slot);
+        self.move_own(Action::Load, place, class, slot);
         Ok(slot)
     }
 
     /// A result of 32 bits, to where the caller asks for it.
     fn hand_back(&mut self, operand: &Operand<'a>, slot: u32) -> Result<(), Failure> {
-        let Some(begin) = self.own_memory(operand) else {
+        let Some(place) = self.own_memory(operand) else {
             let target = self.target(operand, Class::Narrow)?;
             return self.emit_alu(crate::alu::copy(Class::Narrow), target, &[slot]);
         };
-        self.move_own(Action::Store, begin, Class::Narrow, slot);
+        self.move_own(Action::Store, place, Class::Narrow, slot);
         Ok(())
     }
 
-    /// Where a `.param` variable of the caller begins.
-    fn own_memory(&self, operand: &Operand<'a>) -> Option<u64> {
+    /// Where a `.param` variable of the caller begins: a register, and bytes behind what that holds.
+    fn own_memory(&mut self, operand: &Operand<'a>) -> Option<(u32, i64)> {
         let Operand::Name(name) = operand else { return None };
         match self.scopes.get(name) {
-            Some(Named::Local(_, begin)) => Some(begin),
+            Some(Named::Local(_, begin)) => Some((self.holding(Class::Wide, Value::Bits(begin)), 0)),
+            Some(Named::Framed(_, begin)) => Some((self.stack()[0], begin.cast_signed())),
             _ => None,
         }
     }
 
-    fn move_own(&mut self, action: Action, begin: u64, class: Class, slot: u32) {
+    fn move_own(&mut self, action: Action, (base, offset): (u32, i64), class: Class, slot: u32) {
         let (bytes, log_width) = if class == Class::Wide { (8, 3) } else { (4, 2) };
         let operation = if let Action::Load = action { Operation::Load } else { Operation::Store };
-        let address = (Class::Wide, self.holding(Class::Wide, Value::Bits(begin)));
         self.accesses.push(Access {
             action,
             space: Where::Local,
-            address,
-            offset: 0,
+            address: (Class::Wide, base),
+            offset,
             bytes,
             is_signed: false,
             parts: vec![Some((class, slot))],

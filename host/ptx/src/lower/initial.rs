@@ -3,7 +3,7 @@
 use super::{Failure, Lowering};
 use crate::ast::{Constant, Initializer, Type, Variable};
 use crate::error::Place;
-use crate::program::{Content, Initial, Value};
+use crate::program::{Content, FUNCTION_WINDOW, Initial, Value};
 
 /// The elements that a variable holds at first, one after another.
 struct Layout {
@@ -68,6 +68,7 @@ impl<'m, 'a> Lowering<'m, 'a> {
             Initializer::Value(constant) => Content::Bits(bits(*constant, layout.ty)),
             Initializer::Address(name, offset) => match self.address_of(name, *offset)? {
                 Value::Variable(number, offset) => Content::Address(number, offset),
+                Value::Function(number) => Content::Bits(FUNCTION_WINDOW + 16 * u64::from(number)),
                 _ => return Err(format!("`{name}` is in no memory whose addresses variables could hold")),
             },
         };

@@ -5,8 +5,7 @@ use super::operand::shown;
 use super::{Failure, Lowering};
 use crate::alu;
 use crate::ast::{Instruction, Operand, StateSpace, Type};
-use crate::atomic;
-use crate::program::{Access, Action, Op, Value, Where};
+use crate::program::{Access, Action, Op, Part, Value, Where};
 use crate::registers::Class;
 use engine::Instruction as Known;
 use gpu::suite::{Operation, Space};
@@ -24,43 +23,37 @@ impl<'m, 'a> Lowering<'m, 'a> {
         };
         let types: Vec<_> = instruction.modifiers().filter_map(Type::named).collect();
         let ty = *types.last().ok_or("it names no type")?;
-        if !matches!(ty.bits(), 8 | 16 | 32 | 64) {
+        if !matches!(ty.bits(), 8 | 16 | 32 | 64 | 128) {
             return Err(format!("accesses of {} bits are not carried out", ty.bits()));
         }
-        let is_atomic = matches!(instruction.opcode, "atom" | "red");
-        let operands = &instruction.operands[..];
+        let operands = Self::without_policy(instruction);
+        if matches!(instruction.opcode, "atom" | "red") {
+            return self.atomics(instruction, space, ty, operands);
+        }
+        // 128 bits are two words.
+        let element = if ty == Type::Bits(128) { Type::Bits(64) } else { ty };
         match (instruction.opcode, operands) {
             ("ld" | "ldu", [target, address]) => {
                 if space == Where::Parameter && self.known_parameter(target, address, ty)? {
                     return Ok(());
                 }
                 let parts = self.targets(target)?;
-                self.push(instruction, Action::Load, space, address, ty, parts, &[])
+                self.push(instruction, Action::Load, space, address, element, parts, &[])
             }
             ("st", [address, source]) => {
-                let parts = self.sources(source, ty)?;
-                self.push(instruction, Action::Store, space, address, ty, parts, &[])
+                let parts = self.sources(source, element)?;
+                self.push(instruction, Action::Store, space, address, element, parts, &[])
             }
-            ("atom", [target, address, values @ ..]) => {
-                let parts = vec![self.any_target(target)?];
-                self.push(instruction, self.atomic(instruction, ty)?, space, address, ty, parts, values)
-            }
-            ("red", [address, values @ ..]) => {
-                self.push(instruction, self.atomic(instruction, ty)?, space, address, ty, vec![None], values)
-            }
-            _ if is_atomic => Err("its operands are none that it takes".to_owned()),
             _ => Err("it takes a register and an address".to_owned()),
         }
     }
 
-    fn atomic(&self, instruction: &Instruction<'_>, ty: Type) -> Result<Action, Failure> {
-        if instruction.modifiers().any(|modifier| matches!(modifier, "v2" | "v4" | "v8" | "noftz" | "vec"))
-            && !ty.is_half()
-        {
-            return Err("atomics on vectors are not carried out".to_owned());
+    /// The operands without the cache policy that may stand last, which has no effect here.
+    pub(super) fn without_policy(instruction: &'m Instruction<'a>) -> &'m [Operand<'a>] {
+        match instruction.operands.split_last() {
+            Some((_, rest)) if instruction.has("L2::cache_hint") => rest,
+            _ => &instruction.operands,
         }
-        let found = instruction.modifiers().find_map(|name| atomic::find(name, ty));
-        found.map(Action::Atomic).ok_or_else(|| "this atomic is not carried out".to_owned())
     }
 
     /// A load of a parameter whose place is known: a copy of a constant.
@@ -91,21 +84,39 @@ impl<'m, 'a> Lowering<'m, 'a> {
         Ok(true)
     }
 
-    fn targets(&mut self, operand: &Operand<'a>) -> Result<Vec<Option<(Class, u32)>>, Failure> {
-        match operand {
-            Operand::Vector(parts) => parts.iter().map(|part| self.any_target(part)).collect(),
-            _ => Ok(vec![self.any_target(operand)?]),
+    /// The registers of a value, or of the elements of a vector; two of one of 128 bits.
+    pub(super) fn targets(&mut self, operand: &Operand<'a>) -> Result<Vec<Part>, Failure> {
+        let parts = match operand {
+            Operand::Vector(parts) => parts.as_slice(),
+            one => std::slice::from_ref(one),
+        };
+        let mut all = Vec::new();
+        for part in parts {
+            match self.halves(part)? {
+                Some(slots) => all.extend(slots.map(|slot| Some((Class::Wide, slot)))),
+                None => all.push(self.any_target(part)?),
+            }
         }
+        Ok(all)
     }
 
-    fn sources(&mut self, operand: &Operand<'a>, ty: Type) -> Result<Vec<Option<(Class, u32)>>, Failure> {
+    pub(super) fn sources(&mut self, operand: &Operand<'a>, ty: Type) -> Result<Vec<Part>, Failure> {
         let class = alu::class_of(ty).ok_or("its type is not carried out")?;
-        match operand {
-            Operand::Vector(parts) => parts.iter().map(|part| self.any_source(part, class).map(Some)).collect(),
-            _ => Ok(vec![Some(self.any_source(operand, class)?)]),
+        let parts = match operand {
+            Operand::Vector(parts) => parts.as_slice(),
+            one => std::slice::from_ref(one),
+        };
+        let mut all = Vec::new();
+        for part in parts {
+            match self.halves(part)? {
+                Some(slots) => all.extend(slots.map(|slot| Some((Class::Wide, slot)))),
+                None => all.push(Some(self.any_source(part, class)?)),
+            }
         }
+        Ok(all)
     }
 
+    /// Emits an access to an address as it is written.
     pub(super) fn push(
         &mut self,
         instruction: &Instruction<'a>,
@@ -113,8 +124,57 @@ impl<'m, 'a> Lowering<'m, 'a> {
         space: Where,
         address: &Operand<'a>,
         ty: Type,
-        parts: Vec<Option<(Class, u32)>>,
+        parts: Vec<Part>,
         values: &[Operand<'a>],
+    ) -> Result<(), Failure> {
+        let own = alu::class_of(ty).ok_or("its type is not carried out")?;
+        let mut operands = Vec::new();
+        if let Action::Atomic(_) = action {
+            let expected = if instruction.has("cas") { 2 } else { 1 };
+            if values.len() != expected {
+                return Err(format!("it has {} values, and takes {expected}", values.len()));
+            }
+            operands = values.iter().map(|value| self.any_source(value, own)).collect::<Result<_, _>>()?;
+        }
+        let (space, address) = self.placed(instruction, space, address)?;
+        self.push_at(instruction, action, space, address, ty, parts, &operands)
+    }
+
+    /// An address as it is written: its state space, a register, and bytes behind what that holds.
+    pub(super) fn placed(
+        &mut self,
+        instruction: &Instruction<'a>,
+        space: Where,
+        address: &Operand<'a>,
+    ) -> Result<(Where, ((Class, u32), i64)), Failure> {
+        let space = match address {
+            // A parameter of a function that is called stands in the caller's own memory.
+            Operand::Address(Some(name), ..) if space == Where::Parameter => match self.scopes.get(name) {
+                Some(Named::Local(..) | Named::Framed(..)) => Where::Local,
+                _ => Where::Parameter,
+            },
+            Operand::Address(..) => space,
+            other => {
+                return Err(format!(
+                    "{} is no address of `{}`: write it in brackets",
+                    shown(other),
+                    instruction.opcode
+                ));
+            }
+        };
+        Ok((space, self.address(address)?))
+    }
+
+    /// Emits an access to a register's address, and bytes behind it; `values` are the operands of an atomic.
+    pub(super) fn push_at(
+        &mut self,
+        instruction: &Instruction<'a>,
+        action: Action,
+        space: Where,
+        (address, offset): ((Class, u32), i64),
+        ty: Type,
+        parts: Vec<Part>,
+        values: &[(Class, u32)],
     ) -> Result<(), Failure> {
         let width = ty.bytes() * parts.len() as u64;
         if !matches!(parts.len(), 1 | 2 | 4 | 8) || width > 32 {
@@ -133,25 +193,7 @@ impl<'m, 'a> Lowering<'m, 'a> {
             }
         }
         let mut operands = [(own, 0); 2];
-        if let Action::Atomic(_) = action {
-            let expected = if instruction.has("cas") { 2 } else { 1 };
-            if values.len() != expected {
-                return Err(format!("it has {} values, and takes {expected}", values.len()));
-            }
-            for (operand, value) in operands.iter_mut().zip(values) {
-                *operand = self.any_source(value, own)?;
-            }
-        }
-        let space = match address {
-            // A parameter of a function that is called stands in the caller's own memory.
-            Operand::Address(Some(name), ..) if space == Where::Parameter => match self.scopes.get(name) {
-                Some(Named::Local(..)) => Where::Local,
-                _ => Where::Parameter,
-            },
-            Operand::Address(..) => space,
-            other => return Err(format!("{} is no address: write it in brackets", shown(other))),
-        };
-        let (address, offset) = self.address(address)?;
+        operands.iter_mut().zip(values).for_each(|(operand, value)| *operand = *value);
         let known = |space| {
             let operation = match action {
                 Action::Load => Operation::Load,

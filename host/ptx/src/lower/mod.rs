@@ -1,11 +1,16 @@
 //! From an entry as it is written to a program: registers become slots, labels become places, calls are inlined.
 
 mod arithmetic;
+mod atomics;
+mod call;
 mod control;
 mod copy;
+mod exactness;
 mod external;
 mod initial;
 mod lines;
+mod matrix;
+mod mbarrier;
 mod memory;
 mod names;
 mod operand;
@@ -18,9 +23,11 @@ use crate::ast::{Block, Function, Instruction, Module, StateSpace, Statement, Ty
 use crate::error::{LowerError, Place};
 use crate::flow::{Leads, meeting_points};
 use crate::intern::intern;
-use crate::program::{Access, Ahead, Exchange, Fixed, Inst, NONE, Op, Program, Value};
-use crate::registers::{Alu, Class, Classes, OWN, Sizes};
+use crate::matrix::Matrix;
+use crate::program::{Access, Ahead, Bulk, Call, Exactness, Exchange, Fixed, Inst, NONE, Op, Program, STACK, Value};
+use crate::registers::{Alu, Class, Classes, OWN, Sizes, lanes};
 use crate::watch::Watch;
+use call::{FRAME_ALIGN, Frame, Pending};
 use engine::Pc;
 use lines::Positions;
 use names::{Named, Scopes};
@@ -67,14 +74,17 @@ struct Lowering<'m, 'a> {
     code: Vec<Inst>,
     accesses: Vec<Access>,
     exchanges: Vec<Exchange>,
+    matrices: Vec<Matrix>,
+    exactness: Exactness,
     copies: Vec<Ahead>,
+    bulks: Vec<Bulk>,
     /// Where each label stands, once that is known.
     labels: Vec<Option<u32>>,
     tables: Vec<Vec<u32>>,
     /// What registers are called, by bank and slot.
     names: FxHashMap<(usize, u32), String>,
     /// The slots of registers.
-    slots: FxHashMap<(u32, u32), u32>,
+    slots: FxHashMap<(u32, u64), u32>,
     fixed: FxHashMap<(usize, Value), u32>,
     fixed_list: Vec<Fixed>,
     sizes: [Sizes; 3],
@@ -87,6 +97,11 @@ struct Lowering<'m, 'a> {
     parameters: Vec<(u64, u64)>,
     /// The functions that are being inlined, each with the label behind its call.
     calls: Vec<(&'a str, u32)>,
+    /// Functions that are called as such, where they are, and the frame of the one that is being lowered.
+    pending: Vec<Pending<'m, 'a>>,
+    call_sites: Vec<Call>,
+    frame: Option<Frame>,
+    stack: Option<[u32; 2]>,
     /// Calls that have been inlined so far.
     inlined: usize,
     /// The guard of the instruction that is being lowered, and where it stands.
@@ -124,7 +139,10 @@ impl<'m, 'a> Lowering<'m, 'a> {
             code: Vec::new(),
             accesses: Vec::new(),
             exchanges: Vec::new(),
+            matrices: Vec::new(),
+            exactness: Exactness::default(),
             copies: Vec::new(),
+            bulks: Vec::new(),
             labels: Vec::new(),
             tables: Vec::new(),
             names: FxHashMap::default(),
@@ -139,6 +157,10 @@ impl<'m, 'a> Lowering<'m, 'a> {
             local_bytes: 0,
             parameters: Vec::new(),
             calls: Vec::new(),
+            pending: Vec::new(),
+            call_sites: Vec::new(),
+            frame: None,
+            stack: None,
             inlined: 0,
             guard: (NONE, false),
             place: function.place,
@@ -234,6 +256,7 @@ impl<'m, 'a> Lowering<'m, 'a> {
                 self.scopes.add(variable.name, register);
             }
             StateSpace::Local | StateSpace::Parameter => match self.room(variable) {
+                Some(begin) if self.frame.is_some() => self.scopes.add(variable.name, Named::Framed(variable, begin)),
                 Some(begin) => self.scopes.add(variable.name, Named::Local(variable, begin)),
                 None => self.fail(
                     variable.place,
@@ -249,6 +272,9 @@ impl<'m, 'a> Lowering<'m, 'a> {
 
     /// Room in local memory for a variable: where it begins.
     fn room(&mut self, variable: &Variable<'_>) -> Option<u64> {
+        if let Some(frame) = &mut self.frame {
+            return frame.room(variable, MOST_LOCAL);
+        }
         let begin = self.local_bytes.checked_next_multiple_of(variable.align.max(8))?;
         let end = begin.checked_add(variable.bytes()?)?;
         self.local_bytes = end.min(MOST_LOCAL);
@@ -269,8 +295,17 @@ impl<'m, 'a> Lowering<'m, 'a> {
         self.pc = self.positions.at(instruction.place);
         self.guard = (NONE, false);
         let lowered = self.set_guard(instruction).and_then(|()| self.instruction(instruction));
-        if let Err(failure) = lowered {
-            self.fail(instruction.place, format!("`{}{}`: {failure}", instruction.opcode, instruction.modifiers));
+        match (lowered, exactness::Kind::of(instruction)) {
+            (Err(failure), _) => {
+                self.fail(instruction.place, format!("`{}{}`: {failure}", instruction.opcode, instruction.modifiers));
+            }
+            (Ok(()), exactness::Kind::Exact) => {}
+            (Ok(()), exactness::Kind::Approximate) => {
+                self.exactness.approximate.insert(exactness::shown(instruction));
+            }
+            (Ok(()), exactness::Kind::Ignored) => {
+                self.exactness.ignored.insert(exactness::shown(instruction));
+            }
         }
     }
 
@@ -285,13 +320,37 @@ impl<'m, 'a> Lowering<'m, 'a> {
         match instruction.opcode {
             "bra" | "brx" | "ret" | "exit" | "call" | "trap" => self.control(instruction),
             "ld" | "ldu" | "st" | "atom" | "red" => self.access(instruction),
+            "alloca" | "stacksave" | "stackrestore" => self.stack_memory(instruction),
+            "mbarrier" => self.mbarrier(instruction),
+            "cp" if instruction.has("bulk") => self.bulk(instruction),
+            "cp" if instruction.has("mbarrier") => self.copies_arrive(instruction),
             "cp" => self.copy_ahead(instruction),
             "bar" | "barrier" | "shfl" | "vote" | "match" | "redux" | "activemask" | "elect" => self.warp(instruction),
+            "mma" | "wmma" | "ldmatrix" | "stmatrix" | "movmatrix" => self.matrix(instruction),
+            // Who sleeps waits for others.
+            "nanosleep" => {
+                self.emit(Op::Yield);
+                Ok(())
+            }
             // What orders accesses, or only hints: accesses here take place one after another.
-            "membar" | "fence" | "prefetch" | "prefetchu" | "nanosleep" | "pmevent" | "brkpt" | "discard"
-            | "applypriority" | "griddepcontrol" => Ok(()),
+            "membar" | "fence" | "prefetch" | "prefetchu" | "pmevent" | "brkpt" | "discard" | "applypriority"
+            | "griddepcontrol" | "setmaxnreg" => Ok(()),
             _ => self.arithmetic(instruction),
         }
+    }
+
+    /// What is emitted from now on is carried out by the lanes of the guard for which a condition holds.
+    fn under(&mut self, condition: Option<Alu>, sources: &[u32]) -> Result<(), Failure> {
+        let (guard, holds) = (self.guard, self.scratch(Class::Pred));
+        if guard.0 != NONE {
+            let no = self.holding(Class::Pred, Value::Bits(0));
+            self.guard = (NONE, false);
+            self.emit_alu(lanes!(Pred <- |a: Pred| a), holds, &[no])?;
+            self.guard = guard;
+        }
+        self.emit_alu(condition, holds, sources)?;
+        self.guard = (holds, false);
+        Ok(())
     }
 
     fn emit(&mut self, op: Op) {
@@ -324,7 +383,7 @@ impl<'m, 'a> Lowering<'m, 'a> {
         if let Some(slot) = self.fixed.get(&(bank, value)) {
             return *slot;
         }
-        let is_own = matches!(value, Value::Special(special) if special.is_of_warp());
+        let is_own = value.is_of_warp();
         let slot = if is_own {
             self.scratch(class)
         } else {
@@ -339,13 +398,12 @@ impl<'m, 'a> Lowering<'m, 'a> {
     fn finish(mut self, function: &Function<'_>) -> Result<Program, LowerError> {
         self.guard = (NONE, false);
         self.emit(Op::Exit);
-        if let Err((place, failure)) = self.initial_contents() {
-            self.fail(place, failure);
-        }
+        let end = self.code.len() as u32 - 1;
+        self.behind_the_entry();
         if let Some((place, detail)) = self.error {
             return Err(LowerError::At { place, detail, others: self.others });
         }
-        let end = self.code.len() as u32 - 1;
+        let routines = self.routines();
         let places: Vec<u32> = self.labels.iter().map(|label| label.unwrap_or(end)).collect();
         let place = |label: &mut u32| *label = places.get(*label as usize).copied().unwrap_or(end);
         self.tables.iter_mut().flatten().for_each(place);
@@ -354,12 +412,21 @@ impl<'m, 'a> Lowering<'m, 'a> {
                 place(target);
             }
         }
-        let leads: Vec<_> = self.code.iter().map(|inst| leads(inst, &self.tables)).collect();
-        for (inst, found) in self.code.iter_mut().zip(meeting_points(&leads, NONE)) {
-            if let Op::Branch { meet, .. } | Op::Table { meet, .. } = &mut inst.op {
-                *meet = found;
+        // The entry and each function by itself.
+        let mut begins: Vec<_> = [0].into_iter().chain(routines.iter().map(|routine| routine.entry)).collect();
+        begins.push(self.code.len() as u32);
+        let mut of_entry = None;
+        for part in begins.windows(2) {
+            let (begin, code) = (part[0], &mut self.code[part[0] as usize..part[1] as usize]);
+            let leads: Vec<_> = code.iter().map(|inst| leads(inst, &self.tables, begin)).collect();
+            for (inst, found) in code.iter_mut().zip(meeting_points(&leads, NONE)) {
+                if let Op::Branch { meet, .. } | Op::Table { meet, .. } = &mut inst.op {
+                    *meet = if found == NONE { NONE } else { begin + found };
+                }
             }
+            of_entry.get_or_insert(leads);
         }
+        let leads = of_entry.unwrap_or_default();
         let block = function.directives.iter().find(|(name, _)| *name == ".reqntid").map(|(_, numbers)| {
             std::array::from_fn(|axis| numbers.get(axis).map_or(1, |number| u32::try_from(*number).unwrap_or(u32::MAX)))
         });
@@ -368,13 +435,22 @@ impl<'m, 'a> Lowering<'m, 'a> {
             code: self.code,
             accesses: self.accesses,
             exchanges: self.exchanges,
+            matrices: self.matrices,
+            exactness: self.exactness,
             copies: self.copies,
+            bulks: self.bulks,
             tables: self.tables,
             fixed: self.fixed_list,
             sizes: self.sizes,
             shared: Vec::leak(self.shared),
             variables: self.variables,
-            local_bytes: self.local_bytes,
+            local_bytes: match self.stack {
+                Some(_) => self.local_bytes.next_multiple_of(FRAME_ALIGN) + STACK,
+                None => self.local_bytes,
+            },
+            routines,
+            call_sites: self.call_sites,
+            stack: self.stack,
             parameters: self.parameters,
             watch: Watch::default(),
             block,
@@ -387,13 +463,16 @@ impl<'m, 'a> Lowering<'m, 'a> {
     }
 }
 
-fn leads(inst: &Inst, tables: &[Vec<u32>]) -> Leads {
+/// Where an instruction leads, counted from the begin of its function.
+fn leads(inst: &Inst, tables: &[Vec<u32>], begin: u32) -> Leads {
+    let table = |table: u32| tables[table as usize].iter().map(|target| target.wrapping_sub(begin)).collect();
     let always = inst.guard == NONE;
     match inst.op {
-        Op::Branch { target, .. } if always => Leads::Away(vec![target]),
-        Op::Branch { target, .. } => Leads::Maybe(vec![target]),
-        Op::Table { table, .. } if always => Leads::Away(tables[table as usize].clone()),
-        Op::Table { table, .. } => Leads::Maybe(tables[table as usize].clone()),
+        Op::Branch { target, .. } if always => Leads::Away(vec![target.wrapping_sub(begin)]),
+        Op::Branch { target, .. } => Leads::Maybe(vec![target.wrapping_sub(begin)]),
+        Op::Table { table: number, .. } if always => Leads::Away(table(number)),
+        Op::Table { table: number, .. } => Leads::Maybe(table(number)),
+        Op::Return => Leads::Nowhere,
         Op::Exit if always => Leads::Nowhere,
         Op::Exit => Leads::MaybeNowhere,
         Op::Trap if always => Leads::Away(Vec::new()),

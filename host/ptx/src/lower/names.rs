@@ -10,6 +10,8 @@ pub(super) enum Named<'m, 'a> {
     Register { declaration: u32, ty: Type, vector: u32, range: Option<u32> },
     /// A variable of the thread's own: where it begins.
     Local(&'m Variable<'a>, u64),
+    /// A variable of a function that is called: where it begins in the function's frame.
+    Framed(&'m Variable<'a>, u64),
     /// A parameter of the entry: where it begins.
     Parameter(&'m Variable<'a>, u64),
     /// A label.

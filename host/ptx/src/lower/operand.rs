@@ -7,7 +7,7 @@ use crate::alu;
 use crate::ast::{Constant, Operand, StateSpace, Type};
 use crate::intern::intern;
 use crate::program::{GLOBAL_BEGIN, PARAMETER_WINDOW, Part, Special, Value, Variable};
-use crate::registers::Class;
+use crate::registers::{Class, lanes};
 
 /// The bits of a constant in a register of that class.
 fn bits(constant: Constant, class: Class) -> u64 {
@@ -29,13 +29,25 @@ impl<'m, 'a> Lowering<'m, 'a> {
         let class = alu::class_of(register.ty).ok_or("registers of 128 bits are not carried out")?;
         let (declaration, number) = register.key;
         // Components of vectors stand side by side.
-        let key = (declaration, number * register.vector.max(1) + component);
+        let key = (declaration, u64::from(number) * u64::from(register.vector.max(1)) + u64::from(component));
         if let Some(slot) = self.slots.get(&key) {
             return Ok((class, *slot));
         }
         let slot = self.scratch(class);
         self.slots.insert(key, slot);
         Ok((class, slot))
+    }
+
+    /// The two words of a register of 128 bits; none if an operand is none.
+    pub(super) fn halves(&mut self, operand: &Operand<'a>) -> Result<Option<[u32; 2]>, Failure> {
+        let Operand::Name(name) = operand else { return Ok(None) };
+        let Some(register) = self.scopes.register(name) else { return Ok(None) };
+        if register.ty != Type::Bits(128) || register.vector > 1 {
+            return Ok(None);
+        }
+        let half = Register { ty: Type::Bits(64), vector: 2, ..register };
+        let [(_, low), (_, high)] = [self.slot(half, 0)?, self.slot(half, 1)?];
+        Ok(Some([low, high]))
     }
 
     /// The register of that name, of whatever class.
@@ -121,6 +133,21 @@ impl<'m, 'a> Lowering<'m, 'a> {
 
     /// The slot that holds what an instruction reads, of whatever class; `class` is that of constants.
     pub(super) fn any_source(&mut self, operand: &Operand<'a>, class: Class) -> Result<(Class, u32), Failure> {
+        if let Operand::Name(name) | Operand::Sum(name, _) = operand
+            && let Some(Named::Framed(_, begin)) = self.scopes.get(name)
+        {
+            let offset = if let Operand::Sum(_, offset) = operand { *offset } else { 0 };
+            let behind = self.holding(Class::Wide, Value::Bits(begin.wrapping_add_signed(offset)));
+            let address = self.scratch(Class::Wide);
+            let [frame, _] = self.stack();
+            self.emit_alu(lanes!(Wide <- |a: Wide, b: Wide| a.wrapping_add(b)), address, &[frame, behind])?;
+            if class != Class::Narrow {
+                return Ok((Class::Wide, address));
+            }
+            let narrow = self.scratch(Class::Narrow);
+            self.emit_alu(alu::resized(Class::Wide, Class::Narrow, None), narrow, &[address])?;
+            return Ok((Class::Narrow, narrow));
+        }
         let found = match operand {
             Operand::Constant(constant) => Some((class, self.holding(class, Value::Bits(bits(*constant, class))))),
             Operand::Name(name) => match self.any_register(name)? {
@@ -173,6 +200,10 @@ impl<'m, 'a> Lowering<'m, 'a> {
             "smid" | "cluster_ctarank" => Some(Value::Bits(0)),
             "nsmid" | "cluster_nctarank" => Some(Value::Bits(1)),
             "gridid" => return Ok(Some((Class::Wide, Value::Bits(0)))),
+            "is_explicit_cluster" => return Ok(Some((Class::Pred, Value::Bits(0)))),
+            _ if bare.strip_prefix("pm").is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit())) => {
+                Some(Value::Bits(0))
+            }
             "dynamic_smem_size" => Some(Value::Special(Special::DynamicShared)),
             "total_smem_size" => Some(Value::Special(Special::StaticShared)),
             _ => bare
@@ -199,10 +230,8 @@ impl<'m, 'a> Lowering<'m, 'a> {
             _ => {}
         }
         let Some(&variable) = self.module_variables.get(name) else {
-            return Err(match self.module_functions.contains_key(name) {
-                true => format!("the address of the function `{name}` is not known here"),
-                false => format!("there is no `{name}` here"),
-            });
+            let number = self.function_number(name).ok_or_else(|| format!("there is no `{name}` here"))?;
+            return Ok(Value::Function(number));
         };
         let bytes = bytes_of(variable);
         match variable.space {
@@ -258,6 +287,10 @@ impl<'m, 'a> Lowering<'m, 'a> {
             Some(found @ (Class::Narrow | Class::Wide, _)) => Ok((found, *offset)),
             Some(_) => Err(format!("`{name}` is too narrow for an address")),
             None => {
+                if let Some(Named::Framed(_, begin)) = self.scopes.get(name) {
+                    let [frame, _] = self.stack();
+                    return Ok(((Class::Wide, frame), offset.wrapping_add(begin.cast_signed())));
+                }
                 let value = self.address_of(name, *offset)?;
                 Ok(((Class::Wide, self.holding(Class::Wide, value)), 0))
             }

@@ -55,10 +55,16 @@ impl<'m, 'a> Lowering<'m, 'a> {
             return Ok(());
         }
         if instruction.has("cluster") {
-            return Err("clusters are not carried out".to_owned());
+            // A cluster is one block here: who arrives need not be waited for before all wait.
+            if instruction.has("wait") {
+                let number = self.holding(Class::Narrow, Value::Bits(16));
+                self.emit(Op::Barrier { number, reduction: None });
+            }
+            return Ok(());
         }
+        let has = |modifier| instruction.has(modifier);
         let (reduction, operands) = match instruction.operands.as_slice() {
-            [target, number, source] if instruction.has("red") => {
+            [target, operands @ .., source] if has("red") => {
                 let kind = match instruction.modifiers().find(|name| matches!(*name, "and" | "or" | "popc")) {
                     Some("and") => Reduction::And,
                     Some("or") => Reduction::Or,
@@ -66,18 +72,28 @@ impl<'m, 'a> Lowering<'m, 'a> {
                 };
                 let source = self.source(source, Class::Pred)?;
                 let target = self.target(target, kind.class())?;
-                (Some((kind, target, source)), std::slice::from_ref(number))
+                (Some((kind, target, source)), operands)
             }
-            operands if instruction.has("sync") => (None, operands),
-            _ => return Err("of barriers, `bar.sync`, `bar.red` and `bar.warp.sync` are carried out".to_owned()),
+            operands if has("sync") || has("arrive") => (None, operands),
+            _ => return Err("of barriers, `.sync`, `.arrive`, `.red` and `bar.warp.sync` are carried out".to_owned()),
         };
-        let number = match operands {
-            [] => self.holding(Class::Narrow, Value::Bits(0)),
-            [number] => self.source(number, Class::Narrow)?,
-            _ => return Err("a barrier of some of the block's threads is not carried out".to_owned()),
+        let number = match operands.first() {
+            None => self.holding(Class::Narrow, Value::Bits(0)),
+            Some(number) => self.source(number, Class::Narrow)?,
         };
-        self.emit(Op::Barrier { number, reduction });
-        Ok(())
+        match operands {
+            [] | [_] if has("arrive") => Err("it takes a barrier and a number of threads".to_owned()),
+            [] | [_] => {
+                self.emit(Op::Barrier { number, reduction });
+                Ok(())
+            }
+            [_, threads] => {
+                let threads = self.source(threads, Class::Narrow)?;
+                self.emit(Op::PartialBarrier { number, threads, waits: !has("arrive"), reduction });
+                Ok(())
+            }
+            _ => Err("it takes a barrier and a number of threads".to_owned()),
+        }
     }
 
     fn shuffle(&mut self, instruction: &'m Instruction<'a>) -> Result<(), Failure> {

@@ -1,10 +1,11 @@
 //! A block: runs its warps one after another, each to the next barrier.
 
+use super::barrier::Arrived;
 use super::copies::Copies;
 use super::hand::Hand;
 use super::job::Job;
 use super::warp::{State, Warp};
-use crate::program::{NONE, Op, Reduction, Special, Value};
+use crate::program::{NONE, Op, Reduction, Value};
 use crate::registers::{Class, Lanes, Narrow, Pred, Registers, Wide};
 use engine::{Finding, Kind, Machine, Page, Worker, triple};
 use rustc_hash::FxHashMap;
@@ -20,6 +21,8 @@ pub(crate) struct Runner {
     pub(super) hands: Vec<Hand>,
     /// The local memory of the block's threads, one after another.
     pub(super) local: Vec<u8>,
+    /// The threads that came to barriers of some of them.
+    pub(super) arrived: Arrived,
     /// For each byte of it a bit, whether it has been written; empty if that is not watched.
     pub(super) local_marks: Vec<u8>,
     /// For each warp and each register of it that is watched, which lanes have been written.
@@ -45,6 +48,7 @@ impl Runner {
             warps: (0..warps).map(|_| Warp::new()).collect(),
             hands: vec![Hand::NONE; program.accesses.len()],
             local: vec![0; program.local_bytes as usize * threads],
+            arrived: Arrived::default(),
             local_marks: Vec::new(),
             assigned: Vec::new(),
             behind: FxHashMap::default(),
@@ -65,8 +69,7 @@ impl Runner {
     fn lay(&mut self, which: impl Fn(Value) -> bool, block_idx: [u32; 3]) {
         let program = Arc::clone(&self.job.program);
         for fixed in program.fixed.iter().filter(|fixed| which(fixed.value)) {
-            let is_own = matches!(fixed.value, Value::Special(special) if special.is_of_warp());
-            for warp in 0..if is_own { self.warps.len() } else { 1 } {
+            for warp in 0..if fixed.value.is_of_warp() { self.warps.len() } else { 1 } {
                 let values = self.job.value(fixed.value, fixed.class, warp, block_idx);
                 self.registers.select(warp);
                 match fixed.class {
@@ -83,10 +86,11 @@ impl Runner {
     fn begin(&mut self, turn: u64) {
         self.worker.begin(turn);
         self.stopped = false;
+        self.forget_arrivals();
         self.copies.clear();
         self.forget_writes();
         let block_idx = self.worker.block_idx();
-        self.lay(|value| matches!(value, Value::Special(Special::Ctaid(_))), block_idx);
+        self.lay(Value::is_of_block, block_idx);
         let threads = self.job.launch.plan.launch.block_threads() as usize;
         for (number, warp) in self.warps.iter_mut().enumerate() {
             warp.begin(u32::MAX >> 32usize.saturating_sub(threads - 32 * number));
@@ -109,6 +113,9 @@ impl Runner {
 
     /// All warps have ended or wait at a barrier: lets them go on; false if all have ended, or that is a finding.
     fn release(&mut self) -> bool {
+        if let Some(goes_on) = self.pass_partly() {
+            return goes_on;
+        }
         let waiting = |(number, warp): (usize, &Warp)| match warp.state {
             State::Waits { at, number: barrier } => Some((number, at, barrier)),
             _ => None,
@@ -151,10 +158,10 @@ impl Runner {
     }
 
     /// What a barrier makes of the predicates of the threads that come there.
-    fn reduce(&mut self, all: &[(usize, u32, u32)]) {
+    pub(super) fn reduce(&mut self, all: &[(usize, u32, u32)]) {
         let program = Arc::clone(&self.job.program);
         let reduction = |at: u32| match program.code[at as usize].op {
-            Op::Barrier { reduction, .. } => reduction,
+            Op::Barrier { reduction, .. } | Op::PartialBarrier { reduction, .. } => reduction,
             _ => None,
         };
         let (mut count, mut threads) = (0, 0);

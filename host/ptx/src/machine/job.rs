@@ -1,6 +1,6 @@
 //! A launch of an entry: what all workers share.
 
-use crate::program::{Program, Special, Value};
+use crate::program::{FUNCTION_WINDOW, Program, Special, Value};
 use crate::registers::Class;
 use engine::{Launch, Memory};
 use std::sync::Arc;
@@ -45,6 +45,8 @@ impl Job {
                 let base = self.variables.get(number as usize).copied().unwrap_or_default();
                 base.wrapping_add_signed(offset)
             }
+            Value::Function(number) => FUNCTION_WINDOW + 16 * u64::from(number),
+            Value::Stack => self.program.local_bytes - self.program.stack_bytes(),
             Value::Special(special) => return self.special(special, warp, block_idx),
         };
         let bits = match class {

@@ -1,7 +1,10 @@
 //! The machine: carries out a program a warp at a time, over the engine.
 
 mod access;
+mod barrier;
 mod block;
+mod bulk;
+mod call;
 mod copies;
 mod copying;
 mod exchange;
@@ -9,6 +12,7 @@ mod external;
 mod format;
 mod hand;
 mod job;
+mod matrix;
 mod region;
 mod stand;
 mod step;

@@ -206,14 +206,18 @@ impl Runner {
                     store(width, mask, &cell, &data);
                 }
                 Action::Atomic(change) => {
-                    let [b, c] = access.operands.map(|operand| self.read(operand));
+                    let operands = access.operands.map(|operand| self.read(operand));
                     let kept = u64::MAX >> (64 - 8 * width.min(8));
                     for lane in (0..32).filter(|lane| mask >> lane & 1 == 1) {
                         load(width, 1 << lane, &cell, &mut data);
-                        let old = data[0][lane];
-                        data[0][lane] = change(old, b[lane] & kept, c[lane] & kept);
+                        let old = data.map(|word| word[lane]);
+                        let [b, c] = [0, 1].map(|number: usize| operands[number][lane] & kept);
+                        for (number, word) in data.iter_mut().enumerate() {
+                            // Of several words, each has an operand of its own.
+                            word[lane] = if number == 0 { change(old[0], b, c) } else { change(old[number], c, 0) };
+                        }
                         store(width, 1 << lane, &cell, &data);
-                        data[0][lane] = old;
+                        data.iter_mut().zip(old).for_each(|(word, old)| word[lane] = old);
                     }
                     self.deliver(access, mask, &data);
                 }

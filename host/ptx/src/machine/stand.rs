@@ -21,6 +21,14 @@ impl Runner {
         seen_next(&self.job.program, self.stands_at(warp, lanes.trailing_zeros() % 32))
     }
 
+    /// The lanes of a warp that do not come with the active ones, and have something before them.
+    pub(super) fn missing(&mut self, warp: usize, active: u32) -> u32 {
+        match self.warps[warp].live & !active {
+            0 => 0,
+            missing => missing & !self.end_those_that_leave(warp, missing),
+        }
+    }
+
     /// Of some lanes that are not those that run, the ones that have nothing before them but their end: they end now, and are returned.
     #[cold]
     pub(super) fn end_those_that_leave(&mut self, warp: usize, lanes: u32) -> u32 {
@@ -96,7 +104,7 @@ fn reached(program: &Program, from: u32) -> Vec<bool> {
                 targets.extend(&program.tables[table as usize]);
                 inst.guard != NONE
             }
-            Op::Exit | Op::Trap => inst.guard != NONE,
+            Op::Exit | Op::Return | Op::Trap => inst.guard != NONE,
             _ => true,
         };
         targets.extend(goes_on.then_some(at + 1));

@@ -47,7 +47,11 @@ impl Runner {
                             if target <= at && !self.goes_round(number, inst.pc) {
                                 return self.stop();
                             }
+                            let is_due = target <= at && self.is_due(number);
                             at = target;
+                            if is_due {
+                                return self.save(number, at, mask, clock);
+                            }
                             continue;
                         }
                         if active != 0 {
@@ -71,6 +75,20 @@ impl Runner {
                             continue 'frames;
                         }
                     }
+                    Op::Call(call) => {
+                        if active != 0 {
+                            self.save(number, at, mask, clock);
+                            if !self.goes_round(number, inst.pc) || !self.call(call, number, at, mask, inst.pc) {
+                                return self.stop();
+                            }
+                            continue 'frames;
+                        }
+                    }
+                    Op::Return => {
+                        self.save(number, at, mask, clock);
+                        self.return_from(number);
+                        continue 'frames;
+                    }
                     Op::Exit => {
                         self.warps[number].live &= !active;
                         mask &= !active;
@@ -83,6 +101,35 @@ impl Runner {
                         if active != 0 {
                             self.save(number, at + 1, mask, clock);
                             return self.wait(number, at, active, barrier, inst.pc);
+                        }
+                    }
+                    Op::PartialBarrier { .. } => {
+                        if active != 0 {
+                            self.save(number, at + 1, mask, clock);
+                            if !self.come(number, at, active) {
+                                return self.stop();
+                            }
+                            if self.warps[number].state != State::Runs {
+                                return;
+                            }
+                        }
+                    }
+                    Op::Bulk(bulk) => {
+                        if active != 0 && !self.bulk(program.bulks[bulk as usize], number, active, inst.pc) {
+                            return self.stop();
+                        }
+                    }
+                    Op::Phase => {
+                        if active != 0 && !self.worker.pass_barrier(|| inst.pc) {
+                            return self.stop();
+                        }
+                    }
+                    Op::Yield => {
+                        if active != 0 {
+                            if !self.goes_round(number, inst.pc) {
+                                return self.stop();
+                            }
+                            return self.save(number, at + 1, mask, clock);
                         }
                     }
                     Op::WarpBarrier { mask: slot } => {
@@ -100,6 +147,11 @@ impl Runner {
                         Class::Wide => Wide::set(&mut self.registers, slot, active, &[clock; 32]),
                         _ => Narrow::set(&mut self.registers, slot, active, &[clock as u32; 32]),
                     },
+                    Op::Matrix(matrix) => {
+                        if active != 0 && !self.matrix(&program.matrices[matrix as usize], number, active, inst.pc) {
+                            return self.stop();
+                        }
+                    }
                     Op::ActiveMask { slot } => Narrow::set(&mut self.registers, slot, active, &[active; 32]),
                     Op::Copy(copy) => {
                         if active != 0 {
@@ -185,6 +237,18 @@ impl Runner {
         !self.job.launch.is_exhausted()
     }
 
+    /// Whether a warp has gone back in its program so often that others may go on first: it may wait for what they do.
+    #[inline]
+    fn is_due(&mut self, number: usize) -> bool {
+        const TURN: u64 = 1 << 12;
+        let warp = &mut self.warps[number];
+        let is_due = warp.steps >= warp.due + TURN;
+        if is_due {
+            warp.due = warp.steps;
+        }
+        is_due
+    }
+
     /// A branch by a table: lanes go to as many places.
     fn spread(&mut self, number: usize, active: u32, index: u32, table: &[u32], meet: u32, pc: Pc) -> bool {
         let indices = *self.registers.narrow.get(index);
@@ -215,10 +279,7 @@ impl Runner {
 
     /// The lanes come to the block's barrier, which all of the warp's are to come to together.
     fn wait(&mut self, number: usize, at: u32, active: u32, barrier: u32, pc: Pc) {
-        let missing = match self.warps[number].live & !active {
-            0 => 0,
-            missing => missing & !self.end_those_that_leave(number, missing),
-        };
+        let missing = self.missing(number, active);
         if missing != 0 {
             let who = triple(self.job.launch.thread_idx((32 * number) as u32 + missing.trailing_zeros() % 32));
             let detail =

@@ -240,6 +240,176 @@ ret;";
 }
 
 #[test]
+fn atomics_on_halves_and_on_vectors_change_each_element() {
+    let single = |low: f32, high: f32| u64::from(low.to_bits()) | u64::from(high.to_bits()) << 32;
+    for (start, instruction, expected) in [
+        ([0x3C00, 0], "atom.global.add.noftz.f16 %h0, [%d9], %h9;", [0x4000, 0]),
+        ([0x3C00_4000, 0], "red.global.add.noftz.f16x2 [%d9], %r9;", [0x4000_4200, 0]),
+        ([0x3F80, 0], "atom.global.add.noftz.bf16 %h0, [%d9], %h8;", [0x4000, 0]),
+        ([0x3C00_4000, 0], "red.global.max.noftz.v2.f16 [%d9], {%h9, %h9};", [0x3C00_4000, 0]),
+        ([single(1.0, 2.0), 5], "red.global.v2.f32.add [%d9], {%r8, %r7};", [single(2.0, 4.0), 5]),
+        (
+            [single(1.0, 2.0), single(3.0, 4.0)],
+            "atom.global.add.v4.f32 {%r1, %r2, %r3, %r4}, [%d9], {%r8, %r7, %r8, %r8}; mov.b64 %d5, {%r2, %r4}; st.global.b64 [%d9+16], %d5;",
+            [single(2.0, 4.0), single(4.0, 5.0)],
+        ),
+        (
+            [0x3C00, 0x3C00 << 48],
+            "red.global.add.noftz.v4.f16x2 [%d9], {%r9, %r6, %r6, %r9};",
+            [0x3C00_4000, 0x4000_3C00 << 32],
+        ),
+        (
+            [1, 2],
+            "atom.global.exch.b128 %q1, [%d9], %q0; mov.b128 {%d5, %d6}, %q1; st.global.b64 [%d9+16], %d6;",
+            [7, 8],
+        ),
+    ] {
+        let body = format!(
+            ".reg .b128 %q<2>; ld.param.u64 %d9, [p_out]; ld.global.v2.b64 {{%d1, %d2}}, [%in]; st.global.v2.b64 [%d9], {{%d1, %d2}};
+mov.b64 %d7, 7; mov.b64 %d8, 8; mov.b128 %q0, {{%d7, %d8}}; mov.b32 %r8, 0f3F800000; mov.b32 %r7, 0f40000000; mov.b32 %r6, 0;
+mov.b32 %r9, 0x3C003C00; mov.b16 %h9, 0x3C00; mov.b16 %h8, 0x3F80; {instruction} ret;"
+        );
+        let outcome = run(&module("", &body), 1, 1, &start, 1);
+        assert!(outcome.findings.is_empty(), "{instruction}: {}", outcome.findings[0]);
+        let found = [0, 1].map(|i| outcome.bits(1, i).expect("the run ended"));
+        assert_eq!(found, expected, "{instruction}");
+        let old = outcome.bits(1, 2).expect("the run ended");
+        match () {
+            () if instruction.contains("v4.f32") => assert_eq!(old, single(2.0, 4.0)),
+            () if instruction.contains("b128") => assert_eq!(old, 2),
+            () => {}
+        }
+    }
+}
+
+#[test]
+fn barriers_of_some_threads_wait_for_them_alone() {
+    // Two warps write and arrive; two others wait for them and read. The writers go on at once, to their end.
+    let body = "
+mov.u32 %r1, tile; shl.b32 %r2, %i, 3; and.b32 %r2, %r2, 0x1FF; add.u32 %r1, %r1, %r2;
+setp.ge.u32 %p1, %i, 64; @%p1 bra READ;
+cvt.u64.u32 %d1, %i; st.shared.b64 [%r1], %d1; bar.arrive 3, 128; mov.b64 %d2, 7; st.global.b64 [%out], %d2; ret;
+READ: barrier.cta.sync.aligned 3, 128; ld.shared.b64 %d2, [%r1]; st.global.b64 [%out], %d2;
+bar.red.popc.u32 %r3, 4, 64, %p1; cvt.u64.u32 %d3, %r3; add.u64 %d2, %d2, %d3; st.global.b64 [%out], %d2; ret;";
+    let text = module(".shared .align 8 .b8 tile[512];", body);
+    let all = written(&text, 128, &[0; 128]);
+    assert!(all[..64].iter().all(|value| *value == 7));
+    assert_eq!(all[64..], (0..64).map(|i| i + 64).collect::<Vec<_>>());
+    // As often as they like: what has arrived is counted once.
+    let again = "mov.u32 %r1, 0; setp.ge.u32 %p1, %i, 32; L: @%p1 bar.sync 1, 64; @!%p1 bar.arrive 1, 64; @%p1 bar.arrive 2, 64;
+@!%p1 bar.sync 2, 64; add.u32 %r1, %r1, 1; setp.lt.u32 %p2, %r1, 5; @%p2 bra L; cvt.u64.u32 %d1, %r1; st.global.b64 [%out], %d1; ret;";
+    assert_eq!(written(&module("", again), 64, &[0; 64]), [5; 64]);
+    for (body, says) in [
+        ("setp.lt.u32 %p1, %i, 32; @%p1 bar.sync 1, 64; ret;", "barrier 1 waits for 64 threads, of which 32 come"),
+        ("bar.sync 1, 40;", "barrier 1 is to wait for 40 threads, which is no multiple of 32"),
+        ("bar.arrive 16, 64;", "a thread comes to barrier 16, and a block has 16"),
+        ("setp.lt.u32 %p1, %i, 5; @%p1 bar.arrive 1, 64; ret;", "thread (5, 0, 0) of its warp does not come with it"),
+    ] {
+        let found = finding(&module("", body), 64);
+        assert!(found.kind == Kind::DivergentBarrier && found.detail.contains(says), "{found}");
+    }
+}
+
+#[test]
+fn a_warp_that_waits_for_another_one_of_its_block_lets_it_go_on() {
+    for wait in ["", "nanosleep.u32 100;"] {
+        let body = format!(
+            "setp.ge.u32 %p1, %i, 32; mov.u32 %r1, 0; @%p1 bra SET;
+L: {wait} atom.shared.or.b32 %r2, [tile], 0; setp.eq.u32 %p2, %r2, 0; @%p2 bra L; bra END;
+SET: mov.b32 %r2, 9; atom.shared.exch.b32 %r3, [tile], %r2;
+END: cvt.u64.u32 %d1, %r2; st.global.b64 [%out], %d1; ret;"
+        );
+        let begin = "setp.eq.u32 %p3, %i, 0; mov.b32 %r9, 0; @%p3 st.shared.b32 [tile], %r9; bar.sync 0;";
+        let text = module(".shared .align 4 .b8 tile[4];", &format!("{begin}{body}"));
+        assert_eq!(written(&text, 64, &[0; 64]), [9; 64]);
+    }
+}
+
+/// One warp writes and arrives, another one waits for it by the state or by the parity, round after round.
+#[test]
+fn threads_arrive_at_an_mbarrier_and_wait_for_its_phases() {
+    for (token, wait) in [
+        ("mbarrier.arrive.shared.b64 %d4, [full];", "mbarrier.test_wait.shared.b64 %p3, [full], %d4;"),
+        (
+            "mbarrier.arrive.release.cta.shared::cta.b64 _, [full], 1;",
+            "mbarrier.try_wait.parity.shared.b64 %p3, [full], %r5, 1000;",
+        ),
+    ] {
+        let body = format!(
+            "setp.eq.u32 %p1, %i, 0; @%p1 mbarrier.init.shared.b64 [full], 64; @%p1 mbarrier.init.shared::cta.b64 [empty], 64; bar.sync 0;
+mov.u32 %r3, 0; mov.u32 %r6, 0; mov.b64 %d6, 0; setp.ge.u32 %p2, %i, 32; mov.u32 %r1, tile; shl.b32 %r2, %i, 3; and.b32 %r2, %r2, 255; add.u32 %r1, %r1, %r2;
+L: and.b32 %r5, %r3, 1; @%p2 bra READ;
+add.u32 %r4, %i, %r3; cvt.u64.u32 %d1, %r4; st.shared.b64 [%r1], %d1; {token} mbarrier.arrive.shared.b64 %d5, [empty];
+W: mbarrier.test_wait.shared.b64 %p3, [empty], %d5; @!%p3 bra W; bra NEXT;
+READ: {token}
+R: {wait} @!%p3 bra R; ld.shared.b64 %d1, [%r1]; add.u64 %d6, %d6, %d1; mbarrier.arrive.shared.b64 %d5, [empty];
+E: mbarrier.test_wait.shared.b64 %p3, [empty], %d5; @!%p3 bra E;
+NEXT: add.u32 %r3, %r3, 1; setp.lt.u32 %p4, %r3, 5; @%p4 bra L; st.global.b64 [%out], %d6; ret;"
+        );
+        let text =
+            module(".shared .align 8 .b8 tile[256]; .shared .align 8 .b64 full; .shared .align 8 .b64 empty;", &body);
+        let all = written(&text, 64, &[0; 64]);
+        assert_eq!(all[32..], (0..32).map(|i| 5 * i + 10).collect::<Vec<u64>>(), "{wait}");
+    }
+    let counts = "setp.eq.u32 %p1, %i, 0; mbarrier.init.shared.b64 [bar], 5; mbarrier.arrive.noComplete.shared.b64 %d1, [bar], 2;
+mbarrier.arrive_drop.shared.b64 %d2, [bar]; mbarrier.pending_count.b64 %r1, %d1; mbarrier.pending_count.b64 %r2, %d2;
+mbarrier.arrive.shared.b64 %d3, [bar], 2; mbarrier.arrive.shared.b64 %d4, [bar]; mbarrier.pending_count.b64 %r3, %d4;
+shl.b32 %r2, %r2, 8; shl.b32 %r3, %r3, 16; or.b32 %r1, %r1, %r2; or.b32 %r1, %r1, %r3; mbarrier.inval.shared.b64 [bar];
+cvt.u64.u32 %d1, %r1; st.global.b64 [%out], %d1; ret;";
+    assert_eq!(written(&module(".shared .align 8 .b64 bar;", counts), 1, &[0]), [0x04_0305]);
+    let alone = "mbarrier.init.shared.b64 [bar], 2; mbarrier.arrive.shared.b64 %d1, [bar];
+W: mbarrier.test_wait.shared.b64 %p1, [bar], %d1; @!%p1 bra W; ret;";
+    assert_eq!(finding(&module(".shared .align 8 .b64 bar;", alone), 1).kind, Kind::NonTerminating);
+}
+
+#[test]
+fn copies_complete_on_an_mbarrier() {
+    let begin = "setp.eq.u32 %p1, %i, 0; @%p1 mbarrier.init.shared.b64 [bar], COUNT; bar.sync 0; mov.u32 %r1, tile; mov.u32 %r9, 0;";
+    let end = "W: mbarrier.try_wait.parity.shared::cta.b64 %p2, [bar], %r9; @!%p2 bra W;
+shl.b32 %r2, %i, 3; xor.b32 %r2, %r2, 8; add.u32 %r2, %r1, %r2; ld.shared.b64 %d2, [%r2]; st.global.b64 [%out], %d2; ret;";
+    let globals = ".shared .align 128 .b8 tile[1024]; .shared .align 8 .b64 bar;";
+    let input: Vec<u64> = (0..96).map(|i| i * 3).collect();
+    let expected: Vec<u64> = (0..96).map(|i| (i ^ 1) * 3).collect();
+    let bulk = "@%p1 mbarrier.arrive.expect_tx.shared.b64 _, [bar], 768;
+@%p1 cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r1], [%in], 768, [bar];";
+    let text = module(globals, &format!("{} {bulk} {end}", begin.replace("COUNT", "1")));
+    assert_eq!(written(&text, 96, &input), expected);
+    let sites = run(&text, 1, 96, &input, 1).sites;
+    let copied = sites.iter().find(|site| site.space == Space::Global && site.operation == Operation::Load);
+    let counts = copied.expect("the copy").counts;
+    assert_eq!((counts.requests, counts.lanes, counts.sectors), (2, 48, 24));
+    let each = "mad.lo.u32 %r3, %i, 8, %r1; cp.async.ca.shared.global [%r3], [%in], 8; cp.async.mbarrier.arrive.noinc.shared.b64 [bar];";
+    let text = module(globals, &format!("{} {each} {end}", begin.replace("COUNT", "96")));
+    assert_eq!(written(&text, 96, &input), expected);
+    let each = each.replace(".noinc", "") + "mbarrier.arrive.shared.b64 %d9, [bar];";
+    let text = module(globals, &format!("{} {each} {end}", begin.replace("COUNT", "96")));
+    assert_eq!(written(&text, 96, &input), expected);
+    // Back to global memory.
+    let back = "mov.u32 %r1, tile; shl.b32 %r2, %i, 3; add.u32 %r2, %r1, %r2; ld.global.b64 %d1, [%in]; st.shared.b64 [%r2], %d1;
+fence.proxy.async.shared::cta; bar.sync 0; setp.eq.u32 %p1, %i, 0; @!%p1 ret;
+cp.async.bulk.global.shared::cta.bulk_group [%out], [%r1], 256; cp.async.bulk.commit_group; cp.async.bulk.wait_group.read 0; ret;";
+    assert_eq!(written(&module(globals, back), 32, &input), input[..32]);
+    let odd = "mov.u32 %r1, tile; cp.async.bulk.global.shared::cta.bulk_group [%out], [%r1], 20; ret;";
+    let found = finding(&module(globals, odd), 1);
+    assert!(found.kind == Kind::Misaligned && found.detail.contains("20 bytes in bulk"), "{found}");
+}
+
+#[test]
+fn what_is_not_exact_is_known_of_an_entry() {
+    let body = "ex2.approx.ftz.f32 %r1, %r2; add.f32 %r1, %r1, %r1; prefetch.global.L1 [%in]; nanosleep.u32 20; mov.u32 %r3, %clock;
+mma.sync.aligned.m8n8k16.row.col.s32.s8.s8.s32 {%r3, %r4}, {%r1}, {%r1}, {%r2, %r2};
+mma.sync.aligned.m16n8k4.row.col.f32.tf32.tf32.f32 {%r5, %r6, %r7, %r8}, {%r1, %r2}, {%r3}, {%r5, %r6, %r7, %r8};
+sqrt.rn.f32 %r1, %r1; div.full.f32 %r1, %r1, %r1; mov.b32 %r1, %r2; ret;";
+    let program = program(&module("", body));
+    let of = |set: &std::collections::BTreeSet<String>| set.iter().cloned().collect::<Vec<_>>();
+    assert_eq!(
+        of(&program.exactness().approximate),
+        ["div.full.f32", "ex2.approx.ftz.f32", "mma.sync.aligned.m16n8k4.row.col.f32.tf32.tf32.f32", "mov %clock"]
+    );
+    assert_eq!(of(&program.exactness().ignored), ["nanosleep.u32", "prefetch.global.L1"]);
+}
+
+#[test]
 fn what_is_wrong_with_a_kernel_is_found() {
     let shared = ".shared .align 4 .b8 tile[256];";
     let near = "mul.lo.u32 %r1, %i, 4; mov.u32 %r2, tile; add.u32 %r2, %r2, %r1;";
@@ -338,8 +508,8 @@ fn what_is_wrong_with_a_kernel_is_found() {
 
 #[test]
 fn what_is_not_carried_out_is_said_before_anything_runs() {
-    let error = |globals: &str, body: &str| {
-        let text = module(globals, body);
+    let error = |body: &str| {
+        let text = module("", body);
         let module = parse(&text).unwrap_or_else(|error| panic!("{error}"));
         lower(&module, "e", LINES).map(|_| ()).expect_err(body).to_string()
     };
@@ -356,19 +526,11 @@ fn what_is_not_carried_out_is_said_before_anything_runs() {
         ("ld.global.b32 %r1, [nothing];", "there is no `nothing` here"),
         ("mov.u32 %r1, %envreg3;", "`%envreg3` is neither declared"),
         ("ld.param.b64 %d1, [p_out+8];", "8 bytes at byte 8 of the parameter `p_out`, which has 8"),
-        ("bar.sync 0, 64;", "a barrier of some of the block's threads"),
+        ("bar.arrive 0;", "it takes a barrier and a number of threads"),
     ] {
-        let said = error("", body);
+        let said = error(body);
         assert!(said.contains(says), "{said}\n{says}");
     }
-    // As many calls as two to the power of the functions, none of which does anything.
-    let doubling: String =
-        (0..70).rev().map(|i| format!(".func f{i}() {{ call f{}; call f{}; }}\n", i + 1, i + 1)).collect();
-    let doubling = format!(".func f70() {{ ret; }}\n{doubling}");
-    assert!(error(&doubling, "call f0;").contains("calls are carried out 64 deep"));
-    assert!(error(&doubling, "call f30;").contains("and 16384 in all"));
-    let recursive = ".func f() { call f; ret; }";
-    assert!(error(recursive, "call f; ret;").contains("`f` calls itself"));
     let text = module("", "ret;");
     let parsed = parse(&text).expect("a module");
     let said = lower(&parsed, "other", LINES).map(|_| ()).expect_err("no entry").to_string();

@@ -77,6 +77,15 @@ impl Runner {
         }
     }
 
+    /// Bytes of the threads' local memory are as if nobody had written them.
+    pub(super) fn unmark_local(&mut self, begin: usize, bytes: usize) {
+        for byte in begin..begin + bytes {
+            if let Some(marks) = self.local_marks.get_mut(byte / 8) {
+                *marks &= !(1 << (byte % 8));
+            }
+        }
+    }
+
     /// Whether any of some bytes of the threads' local memory has been written, as far as that is watched.
     pub(super) fn is_marked(&self, begin: usize, bytes: usize) -> bool {
         self.local_marks.is_empty()

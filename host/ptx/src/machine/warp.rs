@@ -1,5 +1,6 @@
 //! A warp: where its lanes stand. Those that a branch sends apart go one way after the other, to where they meet again.
 
+use super::call::Activation;
 use crate::program::NONE;
 
 /// Lanes that go together, from where they are to where they meet others.
@@ -20,6 +21,12 @@ pub(super) enum State {
         at: u32,
         number: u32,
     },
+    /// They wait at a barrier of so many threads.
+    WaitsFor {
+        at: u32,
+        number: u32,
+        threads: u32,
+    },
     Ended,
 }
 
@@ -27,11 +34,15 @@ pub(super) enum State {
 #[derive(Debug)]
 pub(super) struct Warp {
     pub(super) frames: Vec<Frame>,
+    /// Calls that have not returned.
+    pub(super) calls: Vec<Activation>,
     /// The lanes that have not ended.
     pub(super) live: u32,
     pub(super) state: State,
     /// Rounds of loops so far, and accesses.
     pub(super) steps: u64,
+    /// When others may go on first.
+    pub(super) due: u64,
     /// Instructions so far.
     pub(super) clock: u64,
     /// Where its last access since the block's last barrier stands; nowhere if there was none.
@@ -40,14 +51,25 @@ pub(super) struct Warp {
 
 impl Warp {
     pub(super) fn new() -> Self {
-        Self { frames: Vec::new(), live: 0, state: State::Ended, steps: 0, clock: 0, last: NONE }
+        Self {
+            frames: Vec::new(),
+            calls: Vec::new(),
+            live: 0,
+            state: State::Ended,
+            steps: 0,
+            due: 0,
+            clock: 0,
+            last: NONE,
+        }
     }
 
     /// Its lanes begin.
     pub(super) fn begin(&mut self, lanes: u32) {
         self.frames.clear();
+        self.calls.clear();
         self.frames.push(Frame { at: 0, meet: NONE, mask: lanes });
-        (self.live, self.state, self.steps, self.clock, self.last) = (lanes, State::Runs, 0, 0, NONE);
+        (self.live, self.state, self.steps, self.due) = (lanes, State::Runs, 0, 0);
+        (self.clock, self.last) = (0, NONE);
     }
 
     /// The frame whose lanes go on, with those of them that have not ended and are not where they meet others; none if all have ended.
@@ -58,6 +80,10 @@ impl Warp {
                 return Some(*frame);
             }
             self.frames.pop();
+            // All lanes of a call may have ended.
+            while self.calls.last().is_some_and(|call| self.frames.len() <= call.depth) {
+                self.calls.pop();
+            }
         }
         None
     }
