@@ -3,6 +3,9 @@
 /// Characters that a conversion is padded to, and digits that it is given, at most.
 const WIDEST: usize = 4096;
 
+/// Conversions of a format, at most: as many arguments as CUDA takes.
+const MOST: u32 = 32;
+
 /// Where a conversion takes its arguments.
 pub(super) trait Arguments {
     /// The next one, of 4 or 8 bytes; none if there is none to be had.
@@ -25,7 +28,7 @@ struct Conversion {
     bytes: u64,
 }
 
-/// Puts arguments into a format: the text, and how many conversions it has; none if an argument cannot be read.
+/// Puts arguments into a format: the text, and how many conversions it has; none if an argument cannot be read, or there are too many.
 pub(super) fn format(format: &[u8], arguments: &mut impl Arguments) -> Option<(Vec<u8>, u32)> {
     let (mut out, mut count, mut rest) = (Vec::new(), 0, format);
     while let Some((&byte, behind)) = rest.split_first() {
@@ -47,6 +50,7 @@ pub(super) fn format(format: &[u8], arguments: &mut impl Arguments) -> Option<(V
             continue;
         }
         match conversion.convert(kind, arguments)? {
+            Some(_) if count == MOST => return None,
             Some(text) => {
                 count += 1;
                 out.extend(text);
@@ -323,6 +327,7 @@ mod tests {
         }
         assert_eq!(printed("%*d|%-*d|%.*d", &[4, 1, 4, 2, 3, 3]), "   1|2   |003");
         assert_eq!(format(b"%d %d", &mut Given(vec![1])), None, "an argument is missing");
+        assert_eq!(format(&b"%d".repeat(33), &mut Given(vec![1; 33])), None, "there are more than 32");
         assert_eq!(format(b"%d %s%%", &mut Given(vec![1, 7])).expect("arguments").1, 2);
     }
 
