@@ -93,6 +93,11 @@ impl Runner {
             call.arguments.iter().map(|from| self.taken(*from, warp, together, &stack[0])).collect();
         Wide::set(&mut self.registers, frame, together, &stack[1]);
         Wide::set(&mut self.registers, top, together, &ends);
+        // What other functions had there is not this one's.
+        for lane in lanes_of(together) {
+            let begin = (32 * warp + lane) as u64 * program.local_bytes + stack[1][lane];
+            self.unmark_local(begin as usize, routine.bytes as usize);
+        }
         for (to, value) in routine.parameters.iter().zip(arguments) {
             self.put(*to, value, warp, together, &stack[1]);
         }

@@ -106,3 +106,6 @@ impl Arguments for Given<'_> {
         self.runner.text(self.warp, self.lane, address)
     }
 }
+
+#[cfg(test)]
+mod tests;

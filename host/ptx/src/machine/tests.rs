@@ -7,7 +7,7 @@ use gpu::suite::{Counts, Launch as Shape, Operation, Space};
 
 mod fuzz;
 
-const LINES: Lines<'static> = Lines { file: "test.ptx", within: "" };
+pub(crate) const LINES: Lines<'static> = Lines { file: "test.ptx", within: "" };
 
 /// A module with `globals`, and an entry of a buffer that is read and one that is written. Its body finds the thread's number within its
 /// block in `%i`, and the addresses of the thread's words (of 64 bits) in `%in` and `%out`.
@@ -455,6 +455,13 @@ fn what_is_wrong_with_a_kernel_is_found() {
         ),
         (shared, "ld.shared.b32 %r1, [tile]; ret;", 1, Kind::Uninitialized, "which no thread has written"),
         ("", "setp.lt.u32 %p1, %i, 5; @%p1 bar.sync 0; ret;", 32, Kind::DivergentBarrier, "does not come with it"),
+        (
+            "",
+            "mov.b64 %d1, 0; setp.ge.u32 %p1, %i, 32; @%p1 bra A; bar.sync 0; A: st.global.b64 [%out], %d1; ret;",
+            64,
+            Kind::DivergentBarrier,
+            "which thread (32, 0, 0) passed by on its way to an access",
+        ),
         (
             "",
             "setp.lt.u32 %p1, %i, 32; @%p1 bra A; bar.sync 0; ret; A: bar.sync 0; ret;",
