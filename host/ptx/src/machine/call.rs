@@ -38,7 +38,7 @@ pub(super) struct Activation {
 
 /// Something passed: the lanes of a register, or each lane's bytes.
 enum Value {
-    Lanes([u64; 32]),
+    Lanes(Box<[u64; 32]>),
     Bytes(Vec<Vec<u8>>),
 }
 
@@ -62,7 +62,7 @@ impl Runner {
                 let same =
                     lanes_of(mask).filter(|lane| addresses[*lane] == address).fold(0, |all, lane| all | 1 << lane);
                 let behind = address.wrapping_sub(FUNCTION_WINDOW);
-                (if behind % 16 == 0 { behind / 16 } else { u64::MAX }, same)
+                (if behind.is_multiple_of(16) { behind / 16 } else { u64::MAX }, same)
             }
         };
         let known = usize::try_from(function).ok().and_then(|function| program.routines.get(function));
@@ -169,13 +169,13 @@ impl Runner {
 
     fn taken(&mut self, from: Passed, warp: usize, mask: u32, frames: &[u64; 32]) -> Value {
         match from {
-            Passed::Nothing => Value::Lanes([0; 32]),
+            Passed::Nothing => Value::Lanes(Box::new([0; 32])),
             Passed::Register(Class::Pred, slot) => {
                 let lanes = *self.registers.preds.get(slot);
-                Value::Lanes(std::array::from_fn(|lane| u64::from(lanes >> lane & 1)))
+                Value::Lanes(Box::new(std::array::from_fn(|lane| u64::from(lanes >> lane & 1))))
             }
-            Passed::Register(Class::Wide, slot) => Value::Lanes(*self.registers.wide.get(slot)),
-            Passed::Register(_, slot) => Value::Lanes(self.registers.narrow.get(slot).map(u64::from)),
+            Passed::Register(Class::Wide, slot) => Value::Lanes(Box::new(*self.registers.wide.get(slot))),
+            Passed::Register(_, slot) => Value::Lanes(Box::new(self.registers.narrow.get(slot).map(u64::from))),
             Passed::Memory { begin, bytes, is_framed } => {
                 let of = |lane| {
                     let begin = if is_framed { frames[lane] + begin } else { begin };
