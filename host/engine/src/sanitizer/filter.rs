@@ -94,6 +94,35 @@ impl Shadow {
         }
     }
 
+    /// Enters accesses of all lanes of a warp, each behind the one before it, from `place` on; `word` is the first lane's moment.
+    pub(super) fn touch_side_by_side(
+        &self,
+        place: u64,
+        width: u64,
+        operation: Operation,
+        word: GlobalWord,
+        claims: &mut u64,
+    ) -> bool {
+        let (count, mut suspicious) = cells(width, self.shift);
+        let first = (place >> self.shift) as usize;
+        let last = ((place + 31 * width) >> self.shift) as usize + count - 1;
+        for page in first / CELLS..=last / CELLS {
+            self.pages.reach(page, |number| self.blank(number));
+        }
+        let initialized = self.initialized || operation == Operation::Store;
+        let mut claimed = 0;
+        for lane in 0..32 {
+            let now = word.of_lane(lane);
+            for cell in &self.cells()[((place + lane as u64 * width) >> self.shift) as usize..][..count] {
+                let touched = cell.touch(operation, now, initialized);
+                claimed += u64::from(touched.claimed);
+                suspicious |= touched.suspicious;
+            }
+        }
+        *claims += claimed;
+        suspicious
+    }
+
     #[inline(always)]
     fn touch_cells(
         &self,
@@ -298,6 +327,49 @@ impl SharedShadow {
         suspicious
     }
 
+    /// Enters accesses of all lanes of a warp, each behind the one before it, from `place` on.
+    pub(super) fn touch_side_by_side(
+        &mut self,
+        place: u64,
+        width: u64,
+        operation: Operation,
+        words: &[SharedWord; 32],
+        order: &Order,
+    ) -> bool {
+        let end = place + 32 * width;
+        if width < 1 << self.shift || end > (self.cells.len() as u64) << self.shift {
+            self.make_room(end, width);
+        }
+        let [begin, last] = [order.first_interval(), order.interval()].map(SharedWord::first);
+        let count = (width >> self.shift) as usize;
+        let cells = &mut self.cells[(place >> self.shift) as usize..][..32 * count];
+        let mut suspicious = false;
+        for (cells, now) in cells.chunks_exact_mut(count).zip(words) {
+            for cell in cells {
+                suspicious |= !cell.touch_plainly(operation, *now, begin, last) && cell.touch(operation, *now, order);
+            }
+        }
+        suspicious
+    }
+
+    /// Enters loads of one word by all lanes of a warp at the same `moment`, which is the first lane's, if it is plain that they are not
+    /// suspicious; says whether it did.
+    pub(super) fn touch_together(&mut self, place: u64, width: u64, moment: SharedWord, order: &Order) -> bool {
+        let [begin, last] = [order.first_interval(), order.interval()].map(SharedWord::first);
+        let (count, is_part) = cells(width, self.shift);
+        let first = (place >> self.shift) as usize;
+        let Some(cells) = self.cells.get_mut(first..first + count).filter(|_| !is_part) else { return false };
+        let is_plain = |cell: &SharedCell| {
+            let is_of_warp = cell.load == moment.of_warp() || cell.load.thread() == WARPS;
+            cell.store >= begin && cell.store < last && (cell.load < last || is_of_warp)
+        };
+        if !cells.iter().all(is_plain) {
+            return false;
+        }
+        cells.iter_mut().filter(|cell| cell.load < last).for_each(|cell| cell.load = moment.of_warp());
+        true
+    }
+
     /// Makes cells no wider than `width`, up to the offset `end`.
     #[cold]
     fn make_room(&mut self, end: u64, width: u64) {
@@ -334,6 +406,11 @@ impl SharedWord {
     pub(super) fn new(now: Moment) -> Self {
         let meetings = u64::from(now.meetings.min((1 << MEETINGS_BITS) - 1));
         Self(u64::from(now.interval) << 32 | meetings << MEETINGS | u64::from(now.thread))
+    }
+
+    /// Whether threads have taken part in as many meetings at the same time.
+    pub(super) fn is_alike(self, other: Self) -> bool {
+        (self.0 ^ other.0) & !THREADS == 0
     }
 
     /// Before all others of an interval.
@@ -503,6 +580,80 @@ mod tests {
             }
         }
         assert!(plain > 500 && suspicious > 500, "{plain} plain, {suspicious} suspicious");
+    }
+
+    #[test]
+    fn loads_of_one_word_are_entered_together_as_one_by_one() {
+        let (mut together, mut one_by_one) = (0, 0);
+        for seed in 0..500 {
+            let (mut order, mut random) = (Order::new(THREADS), random(seed));
+            order.begin(0);
+            let mut shadow = SharedShadow::new();
+            for _ in 0..40 {
+                go_on(&mut order, &mut random);
+                let (offset, width, operation) = access(4, &mut random);
+                let first = 32 * random(2) as usize;
+                let words: Vec<_> = (first..first + 32).map(|thread| SharedWord::new(order.now(thread))).collect();
+                if operation != Operation::Load || !words.iter().all(|word| words[0].is_alike(*word)) {
+                    let now = words[random(32) as usize];
+                    shadow.touch(&row(offset, now), width, operation, &order);
+                    continue;
+                }
+                let mut other = SharedShadow { shift: shadow.shift, cells: shadow.cells.clone() };
+                if !shadow.touch_together(offset, width, words[0], &order) {
+                    one_by_one += 1;
+                    continue;
+                }
+                let mut all = Row::new();
+                words.iter().for_each(|word| all.push(offset, *word));
+                assert!(!other.touch(&all, width, Operation::Load, &order), "seed {seed}");
+                let cells =
+                    |shadow: &SharedShadow| shadow.cells.iter().map(|cell| (cell.load, cell.store)).collect::<Vec<_>>();
+                assert!(cells(&shadow) == cells(&other), "seed {seed}");
+                together += 1;
+            }
+        }
+        assert!(together > 500 && one_by_one > 500, "{together} together, {one_by_one} one by one");
+    }
+
+    #[test]
+    fn accesses_side_by_side_are_entered_as_one_by_one() {
+        let mut counted = [0; 2];
+        for seed in 0..300 {
+            let (mut order, mut random) = (Order::new(THREADS), random(seed));
+            let buffer = match seed % 2 {
+                0 => Buffer::input("buffer", 256, noise),
+                _ => Buffer::output("buffer", 256, noise),
+            };
+            let buffer = buffer.expect("a small buffer");
+            let [beside, alone] = [0; 2].map(|_| Shadow::new(&buffer).expect("its shadow"));
+            let (mut shared_beside, mut shared_alone) = (SharedShadow::new(), SharedShadow::new());
+            let mut claims = [0; 2];
+            for step in 0..20 {
+                go_on(&mut order, &mut random);
+                if step % 7 == 0 {
+                    order.begin(random(3));
+                }
+                let (_, width, operation) = access(2, &mut random);
+                let (place, first) = (width * random(1024 / width - 32 + 1), 32 * random(2) as usize);
+                let word = GlobalWord::new(order.now(first));
+                let (mut global, mut shared) = (Row::new(), Row::new());
+                let words = std::array::from_fn(|lane| SharedWord::new(order.now(first + lane)));
+                for (lane, now) in words.iter().enumerate() {
+                    global.push(place + lane as u64 * width, word.of_lane(lane));
+                    shared.push(place + lane as u64 * width, *now);
+                }
+                let found = beside.touch_side_by_side(place, width, operation, word, &mut claims[0]);
+                assert_eq!(found, alone.touch(&global, width, operation, &mut claims[1]), "seed {seed}");
+                counted[usize::from(found)] += 1;
+                let found = shared_beside.touch_side_by_side(place, width, operation, &words, &order);
+                assert_eq!(found, shared_alone.touch(&shared, width, operation, &order), "seed {seed}");
+            }
+            assert_eq!(claims[0], claims[1]);
+            let cells = |shadow: &Shadow| shadow.cells().iter().map(|cell| cell.0.load(Relaxed)).collect::<Vec<_>>();
+            assert!(cells(&beside) == cells(&alone), "seed {seed}");
+        }
+        assert!(counted[0] > 300 && counted[1] > 300, "{counted:?}");
     }
 
     #[test]

@@ -91,7 +91,7 @@ impl<'m, 'a> Lowering<'m, 'a> {
             [d, c] if is_wmma => [d, Number::F16, Number::F16, c],
             _ => return Err("it takes the types of four matrices".to_owned()),
         };
-        if !is_wmma && !(has("row") && has("col")) {
+        if !(is_wmma || has("row") && has("col")) {
             return Err("of `mma`, `.row.col` is carried out".to_owned());
         }
         let known = match (a, b) {

@@ -6,6 +6,7 @@ mod block;
 mod bulk;
 mod call;
 mod copies;
+mod copying;
 mod dependence;
 mod exchange;
 mod external;
