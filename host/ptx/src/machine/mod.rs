@@ -10,6 +10,7 @@ mod copying;
 mod exchange;
 mod external;
 mod format;
+mod group;
 mod hand;
 mod job;
 mod matrix;
