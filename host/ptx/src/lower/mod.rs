@@ -8,6 +8,7 @@ mod copy;
 mod exactness;
 mod external;
 mod finish;
+mod group;
 mod initial;
 mod lines;
 mod matrix;
@@ -327,6 +328,7 @@ impl<'m, 'a> Lowering<'m, 'a> {
             "cp" if instruction.has("mbarrier") => self.copies_arrive(instruction),
             "cp" => self.copy_ahead(instruction),
             "bar" | "barrier" | "shfl" | "vote" | "match" | "redux" | "activemask" | "elect" => self.warp(instruction),
+            "wgmma" => self.group(instruction),
             "mma" | "wmma" | "ldmatrix" | "stmatrix" | "movmatrix" => self.matrix(instruction),
             // Who sleeps waits for others.
             "nanosleep" => {

@@ -11,6 +11,7 @@ mod dependence;
 mod exchange;
 mod external;
 mod format;
+mod group;
 mod hand;
 mod job;
 mod matrix;

@@ -35,11 +35,22 @@ pub(crate) fn program(text: &str) -> Arc<Program> {
 }
 
 pub(crate) fn run(text: &str, blocks: u32, threads: u32, input: &[u64], workers: usize) -> Outcome {
+    run_with(text, [blocks, threads], input, workers, 256)
+}
+
+/// The same with so many bytes of dynamic shared memory.
+pub(crate) fn run_with(
+    text: &str,
+    [blocks, threads]: [u32; 2],
+    input: &[u64],
+    workers: usize,
+    shared_bytes: u32,
+) -> Outcome {
     let program = program(text);
     let input = input.to_vec();
     let buffers =
         [Buffer::input("in", input.len() as u64, move |i| input[i as usize]), Buffer::zeroed("out", 1024, |_| 0u64)];
-    let shape = Shape { grid: [blocks, 1, 1], block: [threads, 1, 1], shared_bytes: 256 };
+    let shape = Shape { grid: [blocks, 1, 1], block: [threads, 1, 1], shared_bytes };
     let plan = buffers.into_iter().fold(Plan::new(shape), |plan, buffer| plan.buffer(buffer.expect("a small buffer")));
     let words = [Memory::base(0), Memory::base(1)];
     let options = Options { threads: workers, ..Options::default() };
