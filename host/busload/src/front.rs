@@ -199,19 +199,11 @@ impl Front {
         let Self::Ptx(build) = self else { return predict::predict(run, chip, effort) };
         let subject = model::Subject {
             family: run.family.name,
-            kernel: run.kernel.name,
             launch: run.plan.launch,
-            ptx: build.ptx.text(),
-            simulate: &|options| self.simulate(run, options, &|_, _| ()).map_err(simulation_error),
+            low: (!build.is_committed())
+                .then_some("predictions were held to measurements of the committed build, not of this one"),
+            simulate: &|options| self.simulate(run, options, &|_, _| ()).map_err(|error| error.to_string()),
         };
         model::predict(&subject, chip, effort)
-    }
-}
-
-/// An error of the PTX machine as one of the engine's, for a plan that was held to the program before.
-pub fn simulation_error(error: Error) -> SimulationError {
-    match error {
-        Error::Simulation(error) => error,
-        Error::Plan { .. } => SimulationError::Worker { panic: error.to_string() },
     }
 }

@@ -11,7 +11,6 @@ use crate::foreign::lines::Inlined;
 use crate::foreign::prepare::{Ready, Source, prepare};
 use crate::foreign::record::{PredictedRecord, RunRecord, RunReport};
 use crate::foreign::{on_gpu, page};
-use crate::front::simulation_error;
 use crate::input;
 use crate::predict::{Chip, Effort, NotPredicted, Trust};
 use crate::ptx::Ptx;
@@ -334,14 +333,8 @@ impl Asked<'_> {
     }
 
     fn predict(&self, ready: &Ready, chip: &Chip) -> PredictedRecord {
-        let simulate = |options: &sim::Options| ready.simulate(options, &|_, _| ()).map_err(simulation_error);
-        let subject = model::Subject {
-            family: "",
-            kernel: ready.entry,
-            launch: ready.plan.launch,
-            ptx: self.text,
-            simulate: &simulate,
-        };
+        let simulate = |options: &sim::Options| ready.simulate(options, &|_, _| ()).map_err(|error| error.to_string());
+        let subject = model::Subject { family: "", launch: ready.plan.launch, low: None, simulate: &simulate };
         let chip_name = chip.name.clone();
         match model::predict(&subject, chip, self.effort) {
             Ok(prediction) => PredictedRecord {

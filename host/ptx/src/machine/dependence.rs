@@ -7,6 +7,7 @@
 use crate::cost::{Cost, Unit};
 use crate::ptxas::{Kind, Schedule};
 use engine::Flow;
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 /// Loads of a warp that are told apart. Older ones have arrived.
@@ -51,6 +52,9 @@ struct OfWarp {
     rounds: (u32, u8),
     /// The loads that the access makes that is carried out.
     making: u64,
+    /// Those of copies to shared memory that are in no group yet, and those of the groups that are not waited for.
+    copying: u64,
+    groups: VecDeque<u64>,
 }
 
 impl Dependence {
@@ -121,6 +125,7 @@ impl Dependence {
     pub(super) fn request(&mut self, warp: usize, at: u32, deferred: bool) -> Flow {
         let reads = self.schedule.uses.reads(at);
         let warp = &mut self.warps[warp];
+        warp.making = 0;
         warp.spend(self.schedule.costs[at as usize]);
         let (needs, ready) = warp.operands(reads);
         if deferred {
@@ -155,6 +160,37 @@ impl Dependence {
         warp.issued_at[number] = warp.clock;
         warp.issued += 1;
         warp.making |= bit;
+    }
+
+    /// The request is a copy to shared memory, for which nothing waits yet.
+    pub(super) fn copy(&mut self, warp: usize) {
+        let warp = &mut self.warps[warp];
+        warp.copying |= std::mem::take(&mut warp.making);
+    }
+
+    /// A warp's copies so far make up a group.
+    pub(super) fn commit(&mut self, warp: usize) {
+        let warp = &mut self.warps[warp];
+        let group = std::mem::take(&mut warp.copying);
+        warp.groups.push_back(group);
+        // Older ones have arrived.
+        if warp.groups.len() > LOADS as usize {
+            warp.groups.pop_front();
+        }
+    }
+
+    /// A warp waits for its groups of copies, but for so many of the last ones.
+    pub(super) fn await_copies(&mut self, warp: usize, but: u32) {
+        let warp = &mut self.warps[warp];
+        while warp.groups.len() > but as usize {
+            let group = warp.groups.pop_front().unwrap_or_default();
+            warp.use_loads(group);
+        }
+        if but == 0 {
+            let copying = std::mem::take(&mut warp.copying);
+            warp.use_loads(copying);
+        }
+        warp.end_block(warp.front);
     }
 
     /// What the request at `at` brought is in its registers once its loads have arrived, and so many cycles more.

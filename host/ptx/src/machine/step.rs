@@ -169,6 +169,9 @@ impl Runner {
                             if !self.copy(program.copies[copy as usize], number, active, inst.pc) {
                                 return self.stop();
                             }
+                            if let Some(dependence) = &mut self.dependence {
+                                dependence.copy(number);
+                            }
                         }
                     }
                     Op::Commit => self.copies.commit(number, active),
@@ -211,13 +214,15 @@ impl Runner {
                 let deferred = access.space == Where::Shared && matches!(access.action, Action::Store);
                 self.worker.flow = dependence.request(number, at, deferred);
             }
-            Op::Exchange(_) | Op::WarpBarrier { .. } if is_request => {
+            Op::Exchange(_) | Op::WarpBarrier { .. } | Op::Copy(_) | Op::Bulk(_) if is_request => {
                 self.worker.flow = dependence.request(number, at, false);
             }
-            Op::Barrier { .. } if is_request => {
+            Op::Barrier { .. } | Op::PartialBarrier { .. } if is_request => {
                 self.worker.flow = dependence.wait(number, at);
                 self.worker.issue(number, inst.pc);
             }
+            Op::Commit => dependence.commit(number),
+            Op::Await(but) if is_request => dependence.await_copies(number, but.unwrap_or(0)),
             Op::Exit if active == live => {
                 self.worker.flow = dependence.wait(number, at);
                 self.worker.issue(number, inst.pc);
