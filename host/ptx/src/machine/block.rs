@@ -1,10 +1,9 @@
 //! A block: runs its warps one after another, each to the next barrier.
 
-use super::barrier::Arrived;
 use super::copies::Copies;
 use super::hand::Hand;
 use super::job::Job;
-use super::warp::{State, Warp};
+use super::warp::{Arrived, State, Warp};
 use crate::program::{NONE, Op, Reduction, Value};
 use crate::registers::{Class, Lanes, Narrow, Pred, Registers, Wide};
 use engine::{Finding, Kind, Machine, Page, Worker, triple};

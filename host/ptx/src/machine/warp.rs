@@ -106,6 +106,13 @@ impl Warp {
     }
 }
 
+/// Barriers that a block has.
+pub(super) const BARRIERS: usize = 17;
+
+/// The threads of a block that have arrived at each barrier without waiting there.
+#[derive(Default)]
+pub(super) struct Arrived(pub(super) [u32; BARRIERS]);
+
 #[cfg(test)]
 mod tests {
     use super::*;
