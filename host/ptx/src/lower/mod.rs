@@ -8,6 +8,7 @@ mod copy;
 mod exactness;
 mod external;
 mod finish;
+mod group;
 mod initial;
 mod lines;
 mod matrix;
@@ -48,6 +49,11 @@ pub fn lower(module: &Module<'_>, entry: &str, lines: Lines<'_>) -> Result<Progr
     };
     if module.address_size != 64 {
         let detail = format!("the module has addresses of {} bits: build it with 64", module.address_size);
+        return Err(LowerError::at(function.place, detail));
+    }
+    let cluster = function.directives.iter().find(|(name, _)| *name == ".reqnctapercluster");
+    if let Some((_, blocks)) = cluster.filter(|(_, blocks)| blocks.iter().any(|count| *count != 1)) {
+        let detail = format!("`{entry}` asks for clusters of {blocks:?} blocks, and those of one are carried out");
         return Err(LowerError::at(function.place, detail));
     }
     let mut lowering = Lowering::new(module, function, lines);
@@ -323,6 +329,7 @@ impl<'m, 'a> Lowering<'m, 'a> {
             "cp" if instruction.has("mbarrier") => self.copies_arrive(instruction),
             "cp" => self.copy_ahead(instruction),
             "bar" | "barrier" | "shfl" | "vote" | "match" | "redux" | "activemask" | "elect" => self.warp(instruction),
+            "wgmma" => self.group(instruction),
             "mma" | "wmma" | "ldmatrix" | "stmatrix" | "movmatrix" => self.matrix(instruction),
             // Who sleeps waits for others.
             "nanosleep" => {

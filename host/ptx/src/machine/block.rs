@@ -90,6 +90,7 @@ impl Runner {
         self.forget_writes();
         let block_idx = self.worker.block_idx();
         self.lay(Value::is_of_block, block_idx);
+        self.clear_reserved();
         let threads = self.job.launch.plan.launch.block_threads() as usize;
         for (number, warp) in self.warps.iter_mut().enumerate() {
             warp.begin(u32::MAX >> 32usize.saturating_sub(threads - 32 * number));

@@ -35,11 +35,22 @@ pub(crate) fn program(text: &str) -> Arc<Program> {
 }
 
 pub(crate) fn run(text: &str, blocks: u32, threads: u32, input: &[u64], workers: usize) -> Outcome {
+    run_with(text, [blocks, threads], input, workers, 256)
+}
+
+/// The same with so many bytes of dynamic shared memory.
+pub(crate) fn run_with(
+    text: &str,
+    [blocks, threads]: [u32; 2],
+    input: &[u64],
+    workers: usize,
+    shared_bytes: u32,
+) -> Outcome {
     let program = program(text);
     let input = input.to_vec();
     let buffers =
         [Buffer::input("in", input.len() as u64, move |i| input[i as usize]), Buffer::zeroed("out", 1024, |_| 0u64)];
-    let shape = Shape { grid: [blocks, 1, 1], block: [threads, 1, 1], shared_bytes: 256 };
+    let shape = Shape { grid: [blocks, 1, 1], block: [threads, 1, 1], shared_bytes };
     let plan = buffers.into_iter().fold(Plan::new(shape), |plan, buffer| plan.buffer(buffer.expect("a small buffer")));
     let words = [Memory::base(0), Memory::base(1)];
     let options = Options { threads: workers, ..Options::default() };
@@ -397,6 +408,16 @@ cp.async.bulk.global.shared::cta.bulk_group [%out], [%r1], 256; cp.async.bulk.co
 }
 
 #[test]
+fn shared_memory_that_the_system_reserves_is_zero_when_a_block_begins() {
+    let body = "mov.u32 %r1, %reserved_smem_offset_1; shl.b32 %r3, %i, 2; add.u32 %r1, %r1, %r3; ld.shared.b32 %r2, [%r1+64];
+add.u32 %r2, %r2, 5; st.shared.b32 [%r1+64], %r2; cvt.u64.u32 %d1, %r2; ld.param.u64 %d2, [p_out]; mov.u32 %r4, %ctaid.x;
+mad.lo.u32 %r4, %r4, 40, %i; mad.wide.u32 %d2, %r4, 8, %d2; st.global.b64 [%d2], %d1; ret;";
+    let outcome = run(&module("", body), 2, 40, &[0; 80], 1);
+    assert!(outcome.findings.is_empty(), "{}", outcome.findings[0]);
+    assert!((0..80).all(|i| outcome.bits(1, i) == Some(5)));
+}
+
+#[test]
 fn what_is_not_exact_is_known_of_an_entry() {
     let body = "ex2.approx.ftz.f32 %r1, %r2; add.f32 %r1, %r1, %r1; prefetch.global.L1 [%in]; nanosleep.u32 20; mov.u32 %r3, %clock;
 mma.sync.aligned.m8n8k16.row.col.s32.s8.s8.s32 {%r3, %r4}, {%r1}, {%r1}, {%r2, %r2};
@@ -533,6 +554,10 @@ fn what_is_not_carried_out_is_said_before_anything_runs() {
         let said = error(body);
         assert!(said.contains(says), "{said}\n{says}");
     }
+    let clusters = module("", "ret;").replacen("p_out)", "p_out) .reqnctapercluster 2, 1, 1", 1);
+    let parsed = parse(&clusters).expect("a module");
+    let said = lower(&parsed, "e", LINES).map(|_| ()).expect_err("clusters").to_string();
+    assert!(said.contains("`e` asks for clusters of [2, 1, 1] blocks"), "{said}");
     let text = module("", "ret;");
     let parsed = parse(&text).expect("a module");
     let said = lower(&parsed, "other", LINES).map(|_| ()).expect_err("no entry").to_string();
