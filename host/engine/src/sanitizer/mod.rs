@@ -5,7 +5,7 @@
 //! among the lanes of its mask. A shuffle exchanges registers and orders no memory, and nothing orders the blocks of a
 //! launch. Two stores of the same value race like any other: neither compiler nor GPU promises anything of them.
 //!
-//! The first look ([`filter`]) goes along with blocks that run in parallel, request by request. It is cheap, and may suspect
+//! The first look ([`filter`], and [`tile`] at shared memory) goes along with blocks that run in parallel, request by request. It is cheap, and may suspect
 //! too much. Once it
 //! does, the launch begins anew, block after block, under the second look ([`history`]), which is exact and names the
 //! accesses: so a report is the same on any number of threads, and only a suspicious kernel pays for it.
@@ -13,19 +13,21 @@
 mod filter;
 mod history;
 mod order;
+mod tile;
 
 pub(crate) use history::{Race, Uninitialized};
 
 use crate::instruction::Instruction;
 use crate::memory::{Memory, offset_of};
 use crate::request::Request;
-use filter::{GlobalWord, Row, Shadow, SharedShadow, SharedWord};
+use filter::{GlobalWord, Row, Shadow};
 use gpu::suite::{Before, Operation, Plan, Space};
 use history::History;
 use order::Order;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use system::words::Refused;
+use tile::{SharedShadow, SharedWord};
 
 /// How closely the sanitizer looks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -245,3 +247,6 @@ impl Sanitizer {
         self.global.take_uninitialized()
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -2,6 +2,7 @@
 
 use super::Lowering;
 use super::call::FRAME_ALIGN;
+use super::operand::RESERVED;
 use crate::assigned::watched;
 use crate::ast::Function;
 use crate::error::LowerError;
@@ -67,6 +68,7 @@ impl<'m, 'a> Lowering<'m, 'a> {
             tables: self.tables,
             fixed: self.fixed_list,
             sizes: self.sizes,
+            reserved: self.shared.iter().position(|(name, _)| *name == RESERVED).map(|number| number as u32),
             shared: Vec::leak(self.shared),
             variables: self.variables,
             local_bytes: match self.stack {

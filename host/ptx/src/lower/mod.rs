@@ -52,6 +52,11 @@ pub fn lower(module: &Module<'_>, entry: &str, lines: Lines<'_>) -> Result<Progr
         let detail = format!("the module has addresses of {} bits: build it with 64", module.address_size);
         return Err(LowerError::at(function.place, detail));
     }
+    let cluster = function.directives.iter().find(|(name, _)| *name == ".reqnctapercluster");
+    if let Some((_, blocks)) = cluster.filter(|(_, blocks)| blocks.iter().any(|count| *count != 1)) {
+        let detail = format!("`{entry}` asks for clusters of {blocks:?} blocks, and those of one are carried out");
+        return Err(LowerError::at(function.place, detail));
+    }
     let mut lowering = Lowering::new(module, function, lines);
     lowering.parameters(function);
     if let Some(body) = &function.body {

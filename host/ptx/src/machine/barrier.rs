@@ -4,16 +4,9 @@
 //! ordered for all. It misses races by that, and names none that is none.
 
 use super::block::Runner;
-use super::warp::State;
+use super::warp::{Arrived, BARRIERS, State};
 use crate::program::{NONE, Op};
 use engine::{Kind, triple};
-
-/// Barriers that a block has.
-const BARRIERS: usize = 17;
-
-/// The threads that have arrived at each barrier without waiting there.
-#[derive(Default)]
-pub(super) struct Arrived([u32; BARRIERS]);
 
 impl Runner {
     /// Lanes come to a barrier of some threads: false if that is a finding.

@@ -1,11 +1,10 @@
 //! A block: runs its warps one after another, each to the next barrier.
 
-use super::barrier::Arrived;
 use super::copies::Copies;
 use super::dependence::Dependence;
 use super::hand::Hand;
 use super::job::Job;
-use super::warp::{State, Warp};
+use super::warp::{Arrived, State, Warp};
 use crate::program::{NONE, Op, Reduction, Value};
 use crate::registers::{Class, Lanes, Narrow, Pred, Registers, Wide};
 use engine::{Finding, Kind, Machine, Page, Worker, triple};
@@ -95,6 +94,7 @@ impl Runner {
         self.forget_writes();
         let block_idx = self.worker.block_idx();
         self.lay(Value::is_of_block, block_idx);
+        self.clear_reserved();
         let threads = self.job.launch.plan.launch.block_threads() as usize;
         for (number, warp) in self.warps.iter_mut().enumerate() {
             warp.begin(u32::MAX >> 32usize.saturating_sub(threads - 32 * number));

@@ -1,7 +1,7 @@
 //! Calls of functions, and returns from them: what is passed, and what an activation keeps.
 
 use super::block::Runner;
-use super::warp::Frame;
+use super::warp::{Activation, Frame, Kept};
 use crate::program::{Call, Callee, FUNCTION_WINDOW, NONE, Passed, Routine};
 use crate::registers::{Class, Half, Lanes, Narrow, OWN, Pred, Wide};
 use engine::{Kind, Pc};
@@ -9,32 +9,6 @@ use std::sync::Arc;
 
 /// Bytes of registers that the activations of a warp keep, at most.
 const MOST_KEPT: usize = 8 << 20;
-
-/// The registers that a function had before it was called again.
-#[derive(Debug, Default)]
-struct Kept {
-    preds: Vec<u32>,
-    narrow: Vec<[u32; 32]>,
-    wide: Vec<[u64; 32]>,
-}
-
-impl Kept {
-    fn bytes(&self) -> usize {
-        4 * self.preds.len() + 128 * self.narrow.len() + 256 * self.wide.len()
-    }
-}
-
-/// A call that has not returned.
-#[derive(Debug)]
-pub(super) struct Activation {
-    function: u32,
-    call: u32,
-    /// It has returned once the warp has no more frames than that.
-    pub(super) depth: usize,
-    /// Where the caller's frame begins, and the next one may.
-    stack: [[u64; 32]; 2],
-    kept: Option<Kept>,
-}
 
 /// Something passed: the lanes of a register, or each lane's bytes.
 enum Value {

@@ -16,6 +16,7 @@ mod hand;
 mod job;
 mod matrix;
 mod region;
+mod reserved;
 mod stand;
 mod step;
 mod unwritten;

@@ -20,11 +20,11 @@ fn descriptor(start: u64, leading: u64, stride: u64, swizzle: u64) -> u64 {
 /// 8 rows of 16 bytes side by side; 2 such tiles along `k`.
 const TILES: Place = |line, along| line / 8 * 256 + along / 8 * 128 + line % 8 * 16 + along % 8 * 2;
 /// Rows of 128 bytes, the 8 pieces of which are turned round by the row's number.
-const SWIZZLED: Place = |line, along| line * 128 + (along / 8 ^ line % 8) * 16 + along % 8 * 2;
+const SWIZZLED: Place = |line, along| line * 128 + ((along / 8) ^ (line % 8)) * 16 + along % 8 * 2;
 /// The same of 32 bytes: the 2 pieces change places in every other four rows.
-const SWIZZLED_BY_32: Place = |line, along| line * 32 + (along / 8 ^ line / 4 % 2) * 16 + along % 8 * 2;
+const SWIZZLED_BY_32: Place = |line, along| line * 32 + ((along / 8) ^ (line / 4 % 2)) * 16 + along % 8 * 2;
 /// A row for each place along `k`.
-const TURNED: Place = |line, along| along * 128 + (line / 8 ^ along % 8) * 16 + line % 8 * 2;
+const TURNED: Place = |line, along| along * 128 + ((line / 8) ^ (along % 8)) * 16 + line % 8 * 2;
 /// Tiles of 8 by 8, the places along `k` one below the other; those of the lines side by side.
 const TURNED_TILES: Place = |line, along| along / 8 * 1024 + line / 8 * 128 + along % 8 * 16 + line % 8 * 2;
 
