@@ -11,7 +11,9 @@
 //!
 //! Beside what the engine's sanitizer finds there are reads of tiles whose copies have not arrived, of local memory that the thread has
 //! not written, and of registers. A register that some way leaves unwritten (`assigned`) is followed at run time, lane by lane: arithmetic
-//! and shuffles hand on what it holds, and to go by it, as an address, a condition, or a value that is stored, is a finding.
+//! and shuffles hand on what it holds, and to go by it, as an address, a condition, or a value that is stored, is a finding. In functions
+//! that are called as such, and not inlined, registers are not followed. Local memory is watched by elements: one is unwritten if none of
+//! its bytes has been written, since structures are copied with their padding.
 //!
 //! Every instruction that is lowered is exact, approximate or ignored ([`Program::exactness`]); one that is not lowered is an error before
 //! anything runs. Functions are inlined, but for those that call themselves or are called by address. A cluster is one block. Of textures,
