@@ -331,6 +331,9 @@ fn halves_that_are_flushed() {
         ("tanh.approx.bf16x2 %r0, %r1;", [0xFF80_0000, 0, 0], 0xBF80_0000),
         ("setp.gt.f16x2 %p1|%p0, %r1, %r2;", [0x4000_3C00, 0x3C00_4000, 0], 1),
         ("setp.gt.f16x2 %p0|%p1, %r1, %r2;", [0x4000_3C00, 0x3C00_4000, 0], 0),
+        ("set.gt.f16x2.f16x2 %r0, %r1, %r2;", [0x4000_3C00, 0x3C00_4000, 0], 0x3C00_0000),
+        ("set.le.bf16x2.bf16x2 %r0, %r1, %r2;", [0x4000_3F80, 0x3F80_4000, 0], 0x3F80),
+        ("set.neu.u32.f16x2 %r0, %r1, %r2;", [0x7FFF_3C00, 0x7FFF_3C00, 0], 0xFFFF_0000),
     ]);
 }
 
