@@ -19,6 +19,10 @@
 //! anything runs. Functions are inlined, but for those that call themselves or are called by address. A cluster is one block. Of textures,
 //! surfaces, tensor maps, sparse matrices and clusters of several blocks nothing is carried out.
 //!
+//! Where no source says what the hardware asks of memory, it is assumed: `ldmatrix` and `stmatrix` are one request of 16 bytes for each
+//! lane that names a row; `wmma.load` and `wmma.store` are one for each register, laid out as in `mma`; copies in bulk are requests of 16
+//! bytes a lane; what `mbarrier` does are atomics in shared memory; and what `wgmma` reads there is checked, and is no request.
+//!
 //! The parser is its own. Of the published ones `ptx-90-parser` is deprecated by its author, `singe-ptx` is an alpha without a licence,
 //! and ZLUDA's is no package of the registry; this one borrows the text, names the token and column of an error, bounds nesting, and
 //! keeps opcodes as they are written, so that a new instruction is a line where it is carried out.

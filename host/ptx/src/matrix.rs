@@ -10,9 +10,10 @@
 
 use crate::alu::{BF16, F16, Rounding, decoded};
 use crate::registers::Class;
+use std::sync::Arc;
 
 /// What an element is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Number {
     F16,
     Bf16,
@@ -76,7 +77,7 @@ impl Number {
     pub(crate) fn value(self, bits: u64) -> f64 {
         let low = |width: u32| bits & ((1 << width) - 1);
         match self {
-            Self::F16 => F16.value(low(16) as u32),
+            Self::F16 => half(low(16) as u32),
             Self::Bf16 => f32::from_bits((low(16) as u32) << 16).into(),
             // The lowest 13 bits of a register are not looked at.
             Self::Tf32 => f32::from_bits(bits as u32 & !0x1FFF).into(),
@@ -101,8 +102,19 @@ impl Number {
     }
 }
 
+/// What a number of half precision is worth: with its exponent below that of single precision, and raised from there.
+#[inline]
+fn half(bits: u32) -> f64 {
+    const RAISED: f32 = f32::from_bits((127 + 112) << 23);
+    if bits & 0x7C00 == 0x7C00 {
+        return F16.value(bits);
+    }
+    let magnitude = f32::from_bits((bits & 0x7FFF) << 13) * RAISED;
+    f64::from(if bits & 0x8000 == 0 { magnitude } else { -magnitude })
+}
+
 /// Which matrix of `d = a * b + c` it is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Role {
     Left,
     Right,
@@ -110,7 +122,7 @@ pub(crate) enum Role {
 }
 
 /// A matrix, without its registers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Layout {
     pub(crate) role: Role,
     pub(crate) number: Number,
@@ -160,10 +172,16 @@ impl Layout {
         if self.role == Role::Sum { 2 } else { self.number.each() }
     }
 
-    /// The number of an element, row by row.
-    pub(crate) fn index(self, register: u32, element: u32, lane: u32) -> usize {
-        let [row, column] = self.place(register, element, lane);
-        (row * self.columns + column) as usize
+    /// The numbers of its elements, row by row, in the order in which registers hold them: of each register, of each lane.
+    pub(crate) fn numbers(self) -> Arc<[u16]> {
+        let all = (0..self.registers()).flat_map(|register| (0..32).map(move |lane| (register, lane)));
+        let all =
+            all.flat_map(|(register, lane)| (0..self.number.each()).map(move |element| (register, element, lane)));
+        let number = |(register, element, lane)| {
+            let [row, column] = self.place(register, element, lane);
+            (row * self.columns + column) as u16
+        };
+        all.map(number).collect()
     }
 }
 
@@ -171,6 +189,8 @@ impl Layout {
 #[derive(Clone, Debug)]
 pub(crate) struct Fragment {
     pub(crate) layout: Layout,
+    /// The numbers of its elements, as [`Layout::numbers`] has them.
+    pub(crate) numbers: Arc<[u16]>,
     pub(crate) registers: Vec<(Class, u32)>,
 }
 
@@ -247,11 +267,7 @@ mod tests {
             for (role, number) in [(Role::Left, factor), (Role::Right, factor)].into_iter().chain(of_sums) {
                 let layout = Layout::of(role, number, shape).expect("a layout");
                 let mut times = vec![0; (layout.rows * layout.columns) as usize];
-                for register in 0..layout.registers() {
-                    for (lane, element) in (0..32).flat_map(|lane| (0..number.each()).map(move |e| (lane, e))) {
-                        times[layout.index(register, element, lane)] += 1;
-                    }
-                }
+                layout.numbers().iter().for_each(|number| times[usize::from(*number)] += 1);
                 assert!(times.iter().all(|times| *times == 1), "{layout:?} {times:?}");
             }
         }
@@ -275,6 +291,14 @@ mod tests {
         assert_eq!(s8.place(2, 3, 1), [0, 23]);
         let f64 = of(Role::Right, Number::F64, [8, 8, 4]);
         assert_eq!(f64.place(0, 0, 6), [2, 1]);
+    }
+
+    #[test]
+    fn halves_are_worth_what_their_format_says() {
+        for bits in 0..1 << 16 {
+            let [fast, plain] = [half(bits), F16.value(bits)];
+            assert!(fast.to_bits() == plain.to_bits() || fast.is_nan() && plain.is_nan(), "{bits:#x}: {fast} {plain}");
+        }
     }
 
     #[test]

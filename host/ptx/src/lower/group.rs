@@ -34,7 +34,8 @@ impl<'m, 'a> Lowering<'m, 'a> {
             _ => false,
         };
         let layout = |role, number| {
-            let found = Layout::of(role, number, [16, n, k]).filter(|_| known && k * a.bits() == 256);
+            let is_shape = n % 8 == 0 && k * a.bits() == 256;
+            let found = Layout::of(role, number, [16, n, k]).filter(|_| known && is_shape);
             found.ok_or_else(|| "no product of matrices of this shape and these types is carried out".to_owned())
         };
         let [sum, left, right, rest @ ..] = instruction.operands.as_slice() else {

@@ -13,6 +13,7 @@ use crate::ast::{Instruction, Operand, StateSpace, Type};
 use crate::matrix::{Fragment, Layout, Matrix, Number, Product, Role};
 use crate::program::{Action, Op, Special, Value, Where};
 use crate::registers::{Class, lanes};
+use std::sync::Arc;
 
 /// The `[m, n, k]` of `m16n8k16`.
 pub(super) fn shape(instruction: &Instruction<'_>) -> Result<[u32; 3], Failure> {
@@ -78,7 +79,8 @@ impl<'m, 'a> Lowering<'m, 'a> {
             false => self.source(part, class),
         };
         let slots: Vec<_> = parts.iter().map(slot).collect::<Result<_, _>>()?;
-        Ok(Fragment { layout, registers: slots.into_iter().map(|slot| (class, slot)).collect() })
+        let numbers = Arc::clone(self.numbers.entry(layout).or_insert_with(|| layout.numbers()));
+        Ok(Fragment { layout, numbers, registers: slots.into_iter().map(|slot| (class, slot)).collect() })
     }
 
     fn multiply(&mut self, instruction: &'m Instruction<'a>) -> Result<(), Failure> {
@@ -112,6 +114,17 @@ impl<'m, 'a> Lowering<'m, 'a> {
             (Number::Bf16, Number::Bf16) | (Number::Tf32, Number::Tf32) => [c, d] == [Number::F32; 2],
             _ => false,
         };
+        // The shapes that the ISA has.
+        let known = known
+            && match (shape, a) {
+                ([16, 16, 16] | [8, 32, 16] | [32, 8, 16], _) => is_wmma && matches!(a.bits(), 8 | 16),
+                ([16, 16, 8], _) => is_wmma && a == Number::Tf32,
+                ([8, 8, 4], Number::F64) => true,
+                ([8, 8, k], _) => k * a.bits() == 128 && (!is_wmma || a.bits() < 8),
+                ([16, 8, k], Number::F64) => !is_wmma && matches!(k, 4 | 8 | 16),
+                ([16, 8, k], _) => !is_wmma && matches!(k * a.bits(), 128 | 256),
+                _ => false,
+            };
         let product = match (has("xor"), has("and"), has("satfinite")) {
             (true, ..) => Product::Xor,
             (_, true, _) => Product::And,
@@ -204,7 +217,9 @@ impl<'m, 'a> Lowering<'m, 'a> {
             Some("b") => Role::Right,
             _ => Role::Sum,
         };
-        let layout = Layout::of(role, number, shape).ok_or("no matrix of this shape and type is carried out")?;
+        let known = [[16, 16, 16], [8, 32, 16], [32, 8, 16], [16, 16, 8], [8, 8, 4], [8, 8, 32], [8, 8, 128]];
+        let layout = Layout::of(role, number, shape).filter(|_| known.contains(&shape));
+        let layout = layout.ok_or("no matrix of this shape and type is carried out")?;
         let is_load = matches!(action, Action::Load);
         let (parts, address, stride) = match (is_load, instruction.operands.as_slice()) {
             (true, [parts, address, stride @ ..]) | (false, [address, parts, stride @ ..]) => (parts, address, stride),

@@ -23,7 +23,7 @@ pub use lines::Lines;
 use crate::ast::{Block, Function, Instruction, Module, StateSpace, Statement, Type, Variable};
 use crate::cost::Cost;
 use crate::error::{LowerError, Place};
-use crate::matrix::Matrix;
+use crate::matrix::{Layout, Matrix};
 use crate::program::{Access, Ahead, Bulk, Call, Exactness, Exchange, Fixed, Inst, NONE, Op, Program, Value};
 use crate::registers::{Alu, Class, Classes, OWN, Sizes, lanes};
 use call::{Frame, Pending};
@@ -31,6 +31,7 @@ use engine::Pc;
 use lines::Positions;
 use names::{Named, Scopes};
 use rustc_hash::FxHashMap;
+use std::sync::Arc;
 
 /// Instructions of an entry, with the functions it calls, at most.
 const MOST_INSTRUCTIONS: usize = 1 << 20;
@@ -79,6 +80,8 @@ struct Lowering<'m, 'a> {
     accesses: Vec<Access>,
     exchanges: Vec<Exchange>,
     matrices: Vec<Matrix>,
+    /// The numbers of the elements of layouts.
+    numbers: FxHashMap<Layout, Arc<[u16]>>,
     exactness: Exactness,
     copies: Vec<Ahead>,
     bulks: Vec<Bulk>,
@@ -145,6 +148,7 @@ impl<'m, 'a> Lowering<'m, 'a> {
             accesses: Vec::new(),
             exchanges: Vec::new(),
             matrices: Vec::new(),
+            numbers: FxHashMap::default(),
             exactness: Exactness::default(),
             copies: Vec::new(),
             bulks: Vec::new(),

@@ -80,19 +80,19 @@ impl Runner {
     /// The elements of a matrix, row by row.
     pub(super) fn gathered(&self, fragment: &Fragment) -> Vec<f64> {
         let layout = fragment.layout;
-        let (bits, each) = (layout.number.bits(), layout.number.each());
+        let (bits, each) = (layout.number.bits(), layout.number.each() as usize);
         let mut all = vec![0.0; (layout.rows * layout.columns) as usize];
-        for (register, (class, slot)) in (0..layout.registers()).zip(&fragment.registers) {
-            for lane in 0..32 {
-                let word = match class {
-                    Class::Wide => self.registers.wide.get(*slot)[lane as usize],
-                    _ => self.registers.narrow.get(*slot)[lane as usize].into(),
+        for ((class, slot), numbers) in fragment.registers.iter().zip(fragment.numbers.chunks(32 * each)) {
+            for (lane, numbers) in numbers.chunks(each).enumerate() {
+                let mut word = match class {
+                    Class::Wide => self.registers.wide.get(*slot)[lane],
+                    _ => self.registers.narrow.get(*slot)[lane].into(),
                 };
-                for element in 0..each {
-                    let value = layout.number.value(word >> (element * bits));
-                    if let Some(cell) = all.get_mut(layout.index(register, element, lane)) {
-                        *cell = value;
+                for number in numbers {
+                    if let Some(cell) = all.get_mut(usize::from(*number)) {
+                        *cell = layout.number.value(word);
                     }
+                    word = word.checked_shr(bits).unwrap_or(0);
                 }
             }
         }
@@ -114,13 +114,15 @@ impl Runner {
             (Number::Signed(_), _) => u64::from(value as i64 as u32),
             (number, _) => number.rounded(value),
         };
-        for (register, (class, slot)) in (0..layout.registers()).zip(&fragment.registers) {
-            let words: [u64; 32] = std::array::from_fn(|lane| {
-                (0..layout.number.each()).fold(0, |word, element| {
-                    let value = all.get(layout.index(register, element, lane as u32)).copied().unwrap_or_default();
-                    word | bits(value) << (element * layout.number.bits())
-                })
-            });
+        let each = layout.number.each() as usize;
+        for ((class, slot), numbers) in fragment.registers.iter().zip(fragment.numbers.chunks(32 * each)) {
+            let mut words = [0u64; 32];
+            for (word, numbers) in words.iter_mut().zip(numbers.chunks(each)) {
+                for (number, element) in numbers.iter().zip(0..) {
+                    let value = all.get(usize::from(*number)).copied().unwrap_or_default();
+                    *word |= bits(value) << (element * layout.number.bits());
+                }
+            }
             match class {
                 Class::Wide => Wide::set(&mut self.registers, *slot, u32::MAX, &words),
                 _ => Narrow::set(&mut self.registers, *slot, u32::MAX, &words.map(|word| word as u32)),

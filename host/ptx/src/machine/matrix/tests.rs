@@ -343,3 +343,34 @@ fn all_lanes_carry_out_a_product_together() {
     let found = finding(&module("", body), 32);
     assert!(found.kind == Kind::DivergentWarp && found.detail.contains("lane 5 does not"), "{found}");
 }
+
+#[test]
+fn shapes_that_the_manual_does_not_have_are_refused() {
+    for (instruction, says) in [
+        (
+            "mma.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32 {%r1}, {%r1}, {%r1}, {%r1};",
+            "no product of matrices of this shape",
+        ),
+        (
+            "mma.sync.aligned.m16n8k16.row.col.f32.f16.bf16.f32 {%r1}, {%r1}, {%r1}, {%r1};",
+            "no product of matrices of this shape",
+        ),
+        (
+            "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%r1}, {%r1}, {%r1}, {%r1};",
+            "takes 4 registers, and 1 are given",
+        ),
+        ("mma.sp.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%r1}, {%r1}, {%r1}, {%r1};", "those of dense ones"),
+        ("wmma.load.a.sync.aligned.row.m64n64k64.global.f16 {%r1}, [%in];", "no matrix of this shape and type"),
+        ("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%r1}, [%in];", "1 registers are given"),
+        (
+            "wgmma.mma_async.sync.aligned.m64n12k16.f32.f16.f16 {%r1}, %d1, %d1, 1, 1, 1, 0, 0;",
+            "no product of matrices of this shape",
+        ),
+    ] {
+        let text = module("", instruction);
+        let parsed = crate::parse(&text).expect("a module");
+        let lines = crate::Lines { file: "test.ptx", within: "" };
+        let said = crate::lower(&parsed, "e", lines).map(|_| ()).expect_err(instruction).to_string();
+        assert!(said.contains(says), "{said}");
+    }
+}
