@@ -81,7 +81,7 @@ pub(crate) fn has_rust_src() -> bool {
 
 /// The PTX of the sources as they are, with its header.
 pub(crate) fn build(target: &Target) -> Result<String> {
-    let (compiler, flags, ptx) = match &target.backend {
+    let built = match &target.backend {
         Backend::Llvm => llvm("busload-gpu", lines::KERNELS, &target.arch)?,
         Backend::Nvvm { toolchain, checkout } => rust_cuda::build(toolchain, checkout.as_deref(), &target.arch)?,
     };
@@ -89,16 +89,31 @@ pub(crate) fn build(target: &Target) -> Result<String> {
         Backend::Llvm => lines::KERNELS,
         Backend::Nvvm { .. } => "none",
     };
-    Ok(format!(
-        "// busload's kernels, built by `cargo xtask ptx` from gpu/: not to be edited.\n\
+    let of = "busload's kernels, built by `cargo xtask ptx` from gpu/";
+    Ok(headed(of, target, line_table, &target.source_hash()?, &built))
+}
+
+/// The PTX of the planted bugs, likewise.
+pub(crate) fn build_corpus() -> Result<String> {
+    let target = Target { backend: Backend::Llvm, arch: "sm_80".to_owned() };
+    let folder = "tests/corpus/src/";
+    let built = llvm("busload-corpus", folder, &target.arch)?;
+    let of = "The planted bugs, built by `cargo xtask ptx` from tests/corpus/ and gpu/";
+    Ok(headed(of, &target, folder, &sources::corpus_source_hash()?, &built))
+}
+
+/// PTX behind what says where it comes from.
+fn headed(of: &str, target: &Target, line_table: &str, hash: &str, built: &(String, String, String)) -> String {
+    let (compiler, flags, ptx) = built;
+    format!(
+        "// {of}: not to be edited.\n\
          // backend: {}\n// compiler: {compiler}\n// flags: {flags}\n// target: {}\n// line-table: {line_table}\n\
-         // source-hash: {}\n//\n{}",
+         // source-hash: {hash}\n//\n{}",
         target.backend_name(),
         target.arch,
-        target.source_hash()?,
         // What stands before it are comments of the compiler's.
         ptx.find(".version").map_or(ptx.as_str(), |start| &ptx[start..])
-    ))
+    )
 }
 
 /// Compiler, flags, and the PTX of a package's kernels, whose files are under `folder`, by rustc's own back end.

@@ -20,8 +20,7 @@ const FILES: [(&str, &str); 3] = [
 
 /// Writes the folder.
 pub(crate) fn write(folder: &Path) -> Result<bool> {
-    let (.., ptx) = build::llvm("busload-corpus", "tests/corpus/src/", "sm_80")?;
-    build::write(&folder.join("corpus.ptx"), &ptx)?;
+    build::write(&folder.join("corpus.ptx"), &build::build_corpus()?)?;
     let mut launches = String::new();
     for bug @ Bug { class, kernel, twin, .. } in bugs() {
         let plan = (bug.plan)().with_context(|| kernel.name.to_owned())?;

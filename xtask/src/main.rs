@@ -285,21 +285,26 @@ fn ptx(matches: &ArgMatches) -> Result<bool> {
         report::print(&stats::table(&Ptx::new(ptx))?)?;
         return Ok(true);
     }
-    if matches.get_flag("check") {
-        if build::committed()?.text() != ptx {
-            report::say(&format!(
-                "error: {} is not what the sources build: run `cargo xtask ptx` and commit it",
-                build::COMMITTED
-            ));
-            return Ok(false);
-        }
-        report::print(&format!("{} is what the sources build\n", build::COMMITTED))?;
-        return Ok(true);
+    let output = matches.get_one::<PathBuf>("output").cloned();
+    let mut built = vec![(output.clone().unwrap_or_else(|| target.default_file()), ptx)];
+    // The planted bugs are committed beside.
+    if target.is_committed() && output.is_none() {
+        built.push((root().join(sources::COMMITTED_CORPUS), build::build_corpus()?));
     }
-    let file = matches.get_one::<PathBuf>("output").cloned().unwrap_or_else(|| target.default_file());
-    build::write(&file, &ptx)?;
-    report::print(&format!("{}: {} kernels\n", file.display(), Ptx::new(ptx).entries().len()))?;
-    Ok(true)
+    let mut is_same = true;
+    for (file, ptx) in built {
+        let shown = file.strip_prefix(root()).unwrap_or(&file).display();
+        if !matches.get_flag("check") {
+            build::write(&file, &ptx)?;
+            report::print(&format!("{shown}: {} kernels\n", Ptx::new(ptx).entries().len()))?;
+        } else if input::text(&file, input::SOURCE).is_ok_and(|text| text == ptx) {
+            report::print(&format!("{shown} is what the sources build\n"))?;
+        } else {
+            report::say(&format!("error: {shown} is not what the sources build: run `cargo xtask ptx` and commit it"));
+            is_same = false;
+        }
+    }
+    Ok(is_same)
 }
 
 /// What building needs, beyond what the program itself can look at.

@@ -15,6 +15,12 @@ const SOURCES: [&str; 5] =
 /// What rust-cuda's build is made from besides.
 const NVVM: &str = "gpu/nvvm";
 
+/// What the PTX of the planted bugs is made from besides.
+const CORPUS: &str = "tests/corpus/src";
+
+/// The committed build of the planted bugs, relative to the root of the workspace.
+pub const COMMITTED_CORPUS: &str = "tests/corpus/ptx/corpus_sm_80.ptx";
+
 /// The root of the workspace.
 ///
 /// # Panics
@@ -37,6 +43,24 @@ pub fn source_hash() -> Result<String> {
 /// If a source cannot be read.
 pub fn nvvm_source_hash() -> Result<String> {
     hash(root(), &[&SOURCES[..], &[NVVM]].concat())
+}
+
+/// The same for the planted bugs.
+///
+/// # Errors
+/// If a source cannot be read.
+pub fn corpus_source_hash() -> Result<String> {
+    hash(root(), &[&SOURCES[..], &[CORPUS]].concat())
+}
+
+/// The committed build of the planted bugs, if it is of the sources as they are.
+///
+/// # Errors
+/// If it or a source cannot be read.
+pub fn fresh_corpus() -> Result<Option<String>> {
+    let text = input::text(root().join(COMMITTED_CORPUS), input::SOURCE)?;
+    let is_fresh = Ptx::new(&*text).header("source-hash") == Some(corpus_source_hash()?.as_str());
+    Ok(is_fresh.then_some(text))
 }
 
 /// Whether the committed build is of the sources as they are.

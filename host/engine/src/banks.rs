@@ -4,6 +4,9 @@
 //! the whole warp at up to 4 bytes a lane, half of it at 8, a quarter at 16: 128 bytes. It serves twice as many lanes of a
 //! load of which every active lane `n` is paired with lane `n ^ 1`, or every one with lane `n ^ 2`: that lane is inactive,
 //! or goes to the same address. Stores are never paired.
+//!
+//! An atomic serves one lane a bank and wavefront, though several go to one word: so it was counted of additions of 32-bit integers
+//! (`results/nvidia-h200/shared_atomics.tsv`). For floats and 64 bits `ptxas` makes a loop of it, which is not counted.
 
 use crate::pattern::even_step;
 use gpu::suite::Operation;
@@ -26,7 +29,7 @@ fn distinct_banks(addresses: &[u64; 32], mask: u32) -> bool {
 /// Wavefronts of one request: `addresses` in bytes by lane, of which those in `mask` are active, `width` bytes each.
 pub fn wavefronts(addresses: &[u64; 32], mask: u32, width: u64, operation: Operation) -> u64 {
     let step = if width == 4 && mask == u32::MAX { even_step(addresses) } else { None };
-    if let Some(wavefronts) = step.and_then(|step| evenly_spaced(step, width)) {
+    if let Some(wavefronts) = step.and_then(|step| evenly_spaced(step, width, operation)) {
         return wavefronts;
     }
     wavefronts_of_part(addresses, mask, mask, width, operation)
@@ -43,16 +46,16 @@ pub(crate) fn wavefronts_of_part(addresses: &[u64; 32], part: u32, mask: u32, wi
         .step_by(lanes_together)
         .map(|first| {
             let group = part >> first & (u32::MAX >> (32 - lanes_together));
-            of_group(&addresses[first..], group, width)
+            of_group(&addresses[first..], group, width, operation)
         })
         .sum()
 }
 
 /// Wavefronts of a request of all lanes, each `step` bytes behind the one before it, if that is enough to know.
 #[inline]
-pub(crate) fn evenly_spaced(step: i64, width: u64) -> Option<u64> {
+pub(crate) fn evenly_spaced(step: i64, width: u64, operation: Operation) -> Option<u64> {
     match step {
-        0 if width <= 4 => Some(1),
+        0 if width <= 4 && operation != Operation::Atomic => Some(1),
         // A stride of `s` words comes back to the first bank after `32 / gcd(s, 32)` lanes.
         _ if width == 4 && step % 4 == 0 => Some(1 << (step / 4).trailing_zeros().min(5)),
         _ => None,
@@ -97,8 +100,8 @@ fn paired(addresses: &[u64; 32], part: u32, mask: u32) -> bool {
     [1, 2].into_iter().any(|xor| (0..32).all(|lane| !is_in(part, lane) || is_paired(lane, lane ^ xor)))
 }
 
-/// The most distinct words that one bank has to send to the lanes in `mask`.
-fn of_group(addresses: &[u64], mask: u32, width: u64) -> u64 {
+/// The most distinct words that one bank has to send to the lanes in `mask`; of an atomic those of each lane.
+fn of_group(addresses: &[u64], mask: u32, width: u64, operation: Operation) -> u64 {
     // 128 bytes a wavefront, and as many again where pairs of lanes share.
     let mut words = [0u64; 64];
     let mut count = 0usize;
@@ -110,7 +113,7 @@ fn of_group(addresses: &[u64], mask: u32, width: u64) -> u64 {
         lanes &= lanes - 1;
         for word in word..word + words_each {
             match count.checked_sub(1).map(|last| words[last].cmp(&word)) {
-                Some(std::cmp::Ordering::Equal) => continue,
+                Some(std::cmp::Ordering::Equal) if operation != Operation::Atomic => continue,
                 Some(std::cmp::Ordering::Greater) => rising = false,
                 _ => {}
             }
@@ -126,7 +129,7 @@ fn of_group(addresses: &[u64], mask: u32, width: u64) -> u64 {
     let mut most = 0;
     let mut last = None;
     for &word in &*words {
-        if last != Some(word) {
+        if last != Some(word) || operation == Operation::Atomic {
             let bank = &mut load[word as usize % BANKS];
             *bank += 1;
             most = most.max(*bank);
@@ -193,6 +196,23 @@ mod tests {
         assert_eq!(of(16, even, |lane| lane / 2).0, 2, "even lanes, 16 bytes");
         assert_eq!(by(Operation::Store, 8, all, |lane| lane / 2).0, 2, "store");
         assert_eq!(by(Operation::Store, 16, all, |lane| lane / 2).0, 4, "store, 16 bytes");
+    }
+
+    #[test]
+    fn additions_of_integers_take_as_many_wavefronts_as_an_h200_counted() {
+        let recorded = include_str!("../../../results/nvidia-h200/shared_atomics.tsv");
+        let mut rows = 0;
+        for row in recorded.lines().filter(|row| row.starts_with("integers, used")) {
+            // `integers, used, 2 words 32 apart`, instructions, wavefronts.
+            let fields: Vec<_> = row.split('\t').collect();
+            let number = |text: &str| text.parse::<u64>().expect("a number");
+            let words: Vec<_> = fields[0].split(' ').collect();
+            let (count, apart) = (number(words[2]), number(words[4]));
+            let wavefronts = by(Operation::Atomic, 4, all, |lane| lane % count * apart).0;
+            assert_eq!(wavefronts, number(fields[2]), "{row}");
+            rows += 1;
+        }
+        assert_eq!(rows, 8);
     }
 
     /// 180 requests of random lanes to random elements, as an H100 counted them.

@@ -150,7 +150,7 @@ impl Worker {
                 Region::Buffer(Memory::number(request.first()))
             }
             Space::Shared => {
-                let told = step.and_then(|step| banks::evenly_spaced(step, width));
+                let told = step.and_then(|step| banks::evenly_spaced(step, width, instruction.operation));
                 counts.wavefronts =
                     told.unwrap_or_else(|| banks::wavefronts(&request.addresses(), mask, width, instruction.operation));
                 counts.wavefronts_ideal = banks::ideal_wavefronts(counts.wavefronts, lanes, width);

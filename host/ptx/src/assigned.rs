@@ -4,7 +4,7 @@
 //! it or to hand it to other lanes is an error.
 
 use crate::flow::{Leads, block_starts};
-use crate::program::{NONE, Op, Program};
+use crate::program::{Exchanged, NONE, Op, Program};
 use crate::registers::{Class, OWN};
 use crate::uses::Uses;
 use crate::watch::{Makes, Use, Watch};
@@ -20,15 +20,20 @@ pub(crate) fn watched(program: &Program, leads: &[Leads], name: impl Fn((usize, 
     if !watched.contains(&true) {
         return Watch::default();
     }
-    let is_made = |at: u32| matches!(program.code[at as usize].op, Op::Alu { .. });
     let mut changed = true;
     while changed {
         changed = false;
-        for at in (0..program.code.len() as u32).filter(|at| is_made(*at)) {
-            if uses.reads(at).iter().any(|register| watched[*register as usize]) {
-                for register in uses.writes(at) {
-                    changed |= !std::mem::replace(&mut watched[*register as usize], true);
-                }
+        for at in 0..program.code.len() as u32 {
+            let (from, to) = match program.code[at as usize].op {
+                Op::Alu { .. } => (uses.reads(at), uses.writes(at)),
+                Op::Exchange(number) => match shuffled(program, &uses, number) {
+                    Some((source, target)) => (&[source][..], &[target][..]),
+                    None => continue,
+                },
+                _ => continue,
+            };
+            if from.iter().any(|register| watched[*register as usize]) {
+                to.iter().for_each(|register| changed |= !std::mem::replace(&mut watched[*register as usize], true));
             }
         }
     }
@@ -41,11 +46,20 @@ pub(crate) fn watched(program: &Program, leads: &[Leads], name: impl Fn((usize, 
     }
     for at in 0..program.code.len() as u32 {
         let found = use_of(program, &uses, at, &places);
-        if found.guard.is_some() || !found.reads.is_empty() || !found.writes.is_empty() {
+        let is_shuffle = matches!(found.makes, Some(Makes::Shuffled { .. }));
+        if is_shuffle || found.guard.is_some() || !found.reads.is_empty() || !found.writes.is_empty() {
             own.uses.insert(at, found);
         }
     }
     own
+}
+
+/// The register whose lanes a shuffle hands on, and the one that it hands them to.
+fn shuffled(program: &Program, uses: &Uses, number: u32) -> Option<(u32, u32)> {
+    let exchange = &program.exchanges[number as usize];
+    let is_shuffle = matches!(exchange.what, Exchanged::Up | Exchanged::Down | Exchanged::Butterfly | Exchanged::Index);
+    let (source, target) = (uses.number(exchange.source), exchange.target.and_then(|target| uses.number(target)));
+    source.zip(target).filter(|_| is_shuffle)
 }
 
 fn use_of(program: &Program, uses: &Uses, at: u32, places: &[Option<u32>]) -> Use {
@@ -59,30 +73,42 @@ fn use_of(program: &Program, uses: &Uses, at: u32, places: &[Option<u32>]) -> Us
     {
         (guard, reads) = (places[*last as usize], rest);
     }
-    let of = |registers: &[u32]| registers.iter().filter_map(|register| places[*register as usize]).collect::<Vec<_>>();
-    let makes = match inst.op {
-        Op::Alu { slots, classes, .. } => {
-            let classes: Vec<_> = classes.iter().collect();
-            let owned = |source: usize| slots[source + 1] & OWN != 0;
-            Some(match classes[..] {
-                // A selection: the sources that no warp has for itself hold what is known.
-                [target, one, other, Class::Pred] if target == one && target == other && owned(2) => {
-                    let mut next = reads.iter();
-                    let of = [0, 1].map(|source| if owned(source) { next.next() } else { None });
-                    let of = of.map(|register| register.and_then(|register| places[*register as usize]));
-                    match next.next().map(|predicate| places[*predicate as usize]) {
-                        Some(Some(predicate)) => Makes::Chosen { predicate, of },
-                        // The predicate is known, and its place is not among the watched.
-                        _ => Makes::OfParts,
-                    }
-                }
-                [target, one, ..] if target as u8 > one as u8 && reads.len() > 1 => Makes::OfParts,
-                _ => Makes::OfAll,
-            })
-        }
-        _ => None,
+    let place = |register: &u32| places[*register as usize];
+    let mut own = Use {
+        guard,
+        reads: reads.iter().filter_map(place).collect(),
+        writes: writes.iter().filter_map(place).collect(),
+        makes: None,
     };
-    Use { guard, reads: of(reads), writes: of(writes), makes }
+    if let Op::Exchange(number) = inst.op
+        && let Some((source, target)) = shuffled(program, uses, number)
+        && let (Some(from), Some(to)) = (place(&source), place(&target))
+    {
+        // What is read first is the source.
+        own.reads = reads.iter().skip(1).filter_map(place).collect();
+        own.writes.retain(|register| *register != to);
+        own.makes = Some(Makes::Shuffled { source: from, target: to });
+    }
+    if let Op::Alu { slots, classes, .. } = inst.op {
+        let classes: Vec<_> = classes.iter().collect();
+        let owned = |source: usize| slots[source + 1] & OWN != 0;
+        own.makes = Some(match classes[..] {
+            // A selection. What stands in a slot that no warp has for itself is known.
+            [target, one, other, Class::Pred] if target == one && target == other && owned(2) => {
+                let mut next = reads.iter();
+                let of = [0, 1].map(|source| if owned(source) { next.next().and_then(place) } else { None });
+                Makes::Chosen { predicate: next.next().and_then(place), of }
+            }
+            [target, one, ..] if target as u8 > one as u8 && reads.len() > 1 => {
+                if own.reads.len() < reads.len() {
+                    own.reads.clear();
+                }
+                Makes::OfParts
+            }
+            _ => Makes::OfAll,
+        });
+    }
+    own
 }
 
 /// The registers that may be read before they are written.

@@ -5,7 +5,17 @@
 //! request. Lanes that a branch sends apart meet at its immediate post-dominator; what an instruction's `.loc` says is its position.
 //!
 //! It is carried out as the PTX ISA says, not as `ptxas` schedules it: no load is moved, put together with another, or dropped.
-//! Accesses to a thread's own memory (`.local`) and to parameters are carried out and checked, and make no requests.
+//! Accesses to a thread's own memory (`.local`) and to parameters are carried out and checked, and make no requests. What an asynchronous
+//! copy (`cp.async`) brings is there when its thread waits for it; its requests are made where it begins. What a kernel prints
+//! (`vprintf`) is part of the outcome.
+//!
+//! Beside what the engine's sanitizer finds there are reads of tiles whose copies have not arrived, of local memory that the thread has
+//! not written, and of registers. A register that some way leaves unwritten (`assigned`) is followed at run time, lane by lane: arithmetic
+//! and shuffles hand on what it holds, and to go by it, as an address, a condition, or a value that is stored, is a finding.
+//!
+//! Every instruction that is lowered is exact, approximate or ignored ([`Program::exactness`]); one that is not lowered is an error before
+//! anything runs. Functions are inlined, but for those that call themselves or are called by address. A cluster is one block. Of textures,
+//! surfaces, tensor maps, sparse matrices and clusters of several blocks nothing is carried out.
 //!
 //! The parser is its own. Of the published ones `ptx-90-parser` is deprecated by its author, `singe-ptx` is an alpha without a licence,
 //! and ZLUDA's is no package of the registry; this one borrows the text, names the token and column of an error, bounds nesting, and

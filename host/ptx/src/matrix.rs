@@ -186,6 +186,22 @@ pub(crate) enum Product {
     Xor,
 }
 
+/// Where a factor of a product is that four warps make.
+#[derive(Clone, Debug)]
+pub(crate) enum Factor {
+    Registers(Fragment),
+    /// In shared memory, as a descriptor in a register says, and whether it is transposed.
+    Memory(u32, bool),
+}
+
+/// Such a factor.
+#[derive(Clone, Debug)]
+pub(crate) struct Described {
+    pub(crate) layout: Layout,
+    pub(crate) factor: Factor,
+    pub(crate) is_negative: bool,
+}
+
 /// What the lanes of a warp do to matrices.
 #[derive(Clone, Debug)]
 pub(crate) enum Matrix {
@@ -196,6 +212,8 @@ pub(crate) enum Matrix {
     Rows { rows: [u32; 4], fragments: Vec<u32>, to_rows: bool, transposes: bool },
     /// A fragment of such a matrix, transposed.
     Transpose { target: u32, source: u32 },
+    /// A warp's rows of a product of matrices in shared memory, which may be added to those that the sum has.
+    Group { product: Product, factors: [Described; 2], sum: Fragment, adds: u32 },
     /// Nothing: all lanes are to be there.
     Together,
 }

@@ -24,6 +24,9 @@ pub(crate) const FUNCTION_WINDOW: u64 = 4 << 40;
 /// Bytes of a thread's stack, which functions take that are called and not inlined, and `alloca`.
 pub(crate) const STACK: u64 = 16 << 10;
 
+/// Bytes of shared memory that the system reserves in each block.
+pub(crate) const RESERVED_BYTES: u64 = 1024;
+
 /// Where those of global memory begin: half a buffer's range before the first, for pointers that lead before it.
 pub(crate) const GLOBAL_BEGIN: u64 = 1 << 44;
 
@@ -51,6 +54,8 @@ pub struct Program {
     pub(crate) exactness: Exactness,
     /// Static arrays in shared memory, and their bytes.
     pub(crate) shared: &'static [(&'static str, u64)],
+    /// The number of the array that is reserved for the system, if the program names it.
+    pub(crate) reserved: Option<u32>,
     /// Variables of global and constant memory that it names.
     pub(crate) variables: Vec<Variable>,
     /// Bytes of local memory of a thread.

@@ -1,6 +1,6 @@
 //! Which registers of a warp each instruction reads and writes.
 
-use crate::matrix::Matrix;
+use crate::matrix::{Factor, Matrix};
 use crate::program::{Action, Bulk, Call, Callee, External, Inst, NONE, Op, Passed, Program};
 use crate::registers::{Class, OWN};
 
@@ -116,6 +116,17 @@ fn registers(program: &Program, inst: &Inst) -> (Registers, Registers) {
             Matrix::Transpose { target, source } => {
                 reads.push(narrow(*source));
                 writes.push(narrow(*target));
+            }
+            Matrix::Group { factors, sum, adds, .. } => {
+                for factor in factors.iter().map(|described| &described.factor) {
+                    match factor {
+                        Factor::Registers(fragment) => reads.extend(&fragment.registers),
+                        Factor::Memory(slot, _) => reads.push((Class::Wide, *slot)),
+                    }
+                }
+                // Whether the sum is read too is known when it runs.
+                reads.push((Class::Pred, *adds));
+                writes.extend(&sum.registers);
             }
             Matrix::Together => {}
         },

@@ -16,6 +16,7 @@ pub(crate) struct Watch {
 pub(crate) struct Use {
     /// Its guard, if that is one.
     pub(crate) guard: Option<u32>,
+    /// Those that it reads otherwise, and those that it writes.
     pub(crate) reads: Vec<u32>,
     pub(crate) writes: Vec<u32>,
     /// What it makes of those that it reads; none if it makes nothing of them, and may not read what nobody wrote.
@@ -29,6 +30,8 @@ pub(crate) enum Makes {
     OfAll,
     /// One that is put together of them: it is as good as the best of them.
     OfParts,
-    /// The one that a predicate chooses: where it is set the first, which is watched or not, as the second is.
-    Chosen { predicate: u32, of: [Option<u32>; 2] },
+    /// The one that a predicate chooses: the first where it is set. Those that are not watched are good.
+    Chosen { predicate: Option<u32>, of: [Option<u32>; 2] },
+    /// Each lane's value goes to others: it is as good there as it was.
+    Shuffled { source: u32, target: u32 },
 }

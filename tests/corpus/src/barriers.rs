@@ -159,7 +159,7 @@ pub unsafe fn divergent_in_branch_twin(src: Global<f32>, dst: GlobalMut<f32>) {
 
 #[device]
 fn everybody() {
-    sync_threads();
+    sync_threads(); // everybody: sync_threads
 }
 
 #[kernel]
@@ -212,7 +212,7 @@ pub unsafe fn divergent_in_loop(src: Global<f32>, dst: GlobalMut<f32>) {
     for _ in steps(0..i / 32 + 1, 1) {
         sync_threads(); // A: sync_threads
     }
-    dst.store(i as usize, src.load(i as usize)); // B: load
+    dst.store(i as usize, src.load(i as usize)); // B: load, C: store
 }
 
 #[kernel]

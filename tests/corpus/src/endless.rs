@@ -8,6 +8,7 @@ pub unsafe fn endless_condition(src: Global<f32>, dst: GlobalMut<f32>) {
     let forever = each(0..); // A: each
     for _ in forever {
         if src.load(i) < 0.0 {
+            // L: src.load
             break;
         }
     }
@@ -29,6 +30,7 @@ pub unsafe fn endless_condition_twin(src: Global<f32>, dst: GlobalMut<f32>) {
 pub unsafe fn endless_step(src: Global<f32>, dst: GlobalMut<f32>, step: usize) {
     let indices = steps(thread::index_x()..32, step - thread::count_x()); // A: steps
     for i in indices {
+        // L: indices
         let value = src.load(i);
         dst.store(i, value);
     }
@@ -49,6 +51,7 @@ pub unsafe fn endless_flag(dst: GlobalMut<f32>, flags: GlobalMut<u32>) {
     for _ in forever {
         let flag = flags.load_cg(i);
         if flag == 1 {
+            // L: flag
             break;
         }
     }

@@ -1,8 +1,8 @@
 //! Kernels with planted bugs, a file a class of bugs, each beside a twin that differs in the bug alone.
 //!
-//! A comment `// A: load` marks the call of `load` on its line as the position `{A}` of the expected report, in the scope of
-//! its kernel; `{kernel}` is where the kernel itself stands. The crate compiles for a GPU as the suite does, so that other
-//! tools can be held to the same bugs.
+//! A comment `// A: load`, which may stand alone in the line below, marks the call of `load` on its line as the position `{A}` of the
+//! expected report, in the scope of its kernel; a mark that is a word stands in a function that kernels call. `{kernel}` is where the
+//! kernel itself stands. The crate compiles for a GPU as the suite does, so that other tools can be held to the same bugs.
 
 #![no_std]
 #![cfg_attr(target_arch = "nvptx64", allow(internal_features, missing_docs, clippy::missing_safety_doc))]

@@ -5,7 +5,7 @@
 //! among the lanes of its mask. A shuffle exchanges registers and orders no memory, and nothing orders the blocks of a
 //! launch. Two stores of the same value race like any other: neither compiler nor GPU promises anything of them.
 //!
-//! The first look ([`filter`]) goes along with blocks that run in parallel, request by request. It is cheap, and may suspect
+//! The first look ([`filter`], and [`tile`] at shared memory) goes along with blocks that run in parallel, request by request. It is cheap, and may suspect
 //! too much. Once it
 //! does, the launch begins anew, block after block, under the second look ([`history`]), which is exact and names the
 //! accesses: so a report is the same on any number of threads, and only a suspicious kernel pays for it.
@@ -13,19 +13,21 @@
 mod filter;
 mod history;
 mod order;
+mod tile;
 
 pub(crate) use history::{Race, Uninitialized};
 
 use crate::instruction::Instruction;
 use crate::memory::{Memory, offset_of};
 use crate::request::Request;
-use filter::{GlobalWord, Row, Shadow, SharedShadow, SharedWord};
-use gpu::suite::{Before, Plan, Space};
+use filter::{GlobalWord, Row, Shadow};
+use gpu::suite::{Before, Operation, Plan, Space};
 use history::History;
 use order::Order;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use system::words::Refused;
+use tile::{SharedShadow, SharedWord};
 
 /// How closely the sanitizer looks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -91,6 +93,8 @@ pub(crate) struct Sanitizer {
     /// What the threads of a warp do next, as words of the filter: of the one that begins at this thread, unless what orders
     /// them has changed.
     shared_words: (Option<usize>, [SharedWord; 32]),
+    /// Whether they do it at the same moment.
+    alike: bool,
     shared_shadow: SharedShadow,
     /// Room for the lanes of a request.
     shared_row: Row<SharedWord>,
@@ -110,6 +114,7 @@ impl Sanitizer {
             global_word,
             claims: 0,
             shared_words: (None, [SharedWord::default(); 32]),
+            alike: false,
             shared_shadow: SharedShadow::new(),
             shared_row: Row::new(),
             global_row: Row::new(),
@@ -159,12 +164,20 @@ impl Sanitizer {
 
     fn suspects_shared(&mut self, request: &Request<'_>, lanes: u32, first: usize) -> bool {
         let (operation, width) = (request.instruction.operation, request.instruction.width());
-        let Self { order, shared_shadow: shadow, shared_words: (begin, words), shared_row: row, .. } = self;
+        let Self { order, shared_shadow: shadow, shared_words: (begin, words), alike, shared_row: row, .. } = self;
         if *begin != Some(first) {
             *begin = Some(first);
             for (word, thread) in words.iter_mut().zip(first..order.threads()) {
                 *word = SharedWord::new(order.now(thread));
             }
+            *alike = words.iter().all(|word| words[0].is_alike(*word));
+        }
+        let is_one_word = *alike && operation == Operation::Load && lanes == u32::MAX && request.step == Some(0);
+        if is_one_word && shadow.touch_together(request.first(), width, words[0], order) {
+            return false;
+        }
+        if lanes == u32::MAX && request.step == Some(width.cast_signed()) {
+            return shadow.touch_side_by_side(request.first(), width, operation, words, order);
         }
         row.clear();
         request.each(lanes, |lane, place| row.push(place, words[lane]));
@@ -180,6 +193,9 @@ impl Sanitizer {
         if request.base.is_some() {
             // One that the kernel only reads has no shadow.
             let Some(shadow) = shadows.of(request.first()) else { return false };
+            if lanes == u32::MAX && request.step == Some(width.cast_signed()) {
+                return shadow.touch_side_by_side(offset_of(request.first()), width, operation, word, claims);
+            }
             request.each(lanes, |lane, address| row.push(offset_of(address), word.of_lane(lane)));
             return shadow.touch(row, width, operation, claims);
         }
@@ -231,3 +247,6 @@ impl Sanitizer {
         self.global.take_uninitialized()
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -146,7 +146,7 @@ impl<'m, 'a> Lowering<'m, 'a> {
                 let below = self.holding(Class::Wide, Value::Bits(align - 1));
                 let up = lanes!(Wide <- |top: Wide, below: Wide| top.saturating_add(below) & !below);
                 self.emit_alu(up, top, &[top, below])?;
-                self.to_register(target, top)?;
+                self.give(target, top)?;
                 let eighths = self.holding(Class::Wide, Value::Bits(7));
                 self.emit_alu(
                     lanes!(Wide <- |top: Wide, bytes: Wide, below: Wide| {
@@ -156,7 +156,7 @@ impl<'m, 'a> Lowering<'m, 'a> {
                     &[top, bytes, eighths],
                 )
             }
-            ("stacksave", [target]) => self.to_register(target, top),
+            ("stacksave", [target]) => self.give(target, top),
             ("stackrestore", [source]) => {
                 let (class, source) = self.any_source(source, Class::Wide)?;
                 self.emit_alu(alu::resized(class, Class::Wide, None), top, &[source])
@@ -165,7 +165,7 @@ impl<'m, 'a> Lowering<'m, 'a> {
         }
     }
 
-    fn to_register(&mut self, target: &Operand<'a>, wide: u32) -> Result<(), Failure> {
+    fn give(&mut self, target: &Operand<'a>, wide: u32) -> Result<(), Failure> {
         match self.any_target(target)? {
             Some((class, slot)) => self.emit_alu(alu::resized(Class::Wide, class, None), slot, &[wide]),
             None => Ok(()),

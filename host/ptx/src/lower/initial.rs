@@ -31,7 +31,7 @@ impl<'m, 'a> Lowering<'m, 'a> {
         let mut layout = Layout { ty: variable.ty, found: Vec::new() };
         let bytes = bytes_of(variable);
         self.lay(&mut layout, initializer, &dimensions, 0)?;
-        if layout.found.iter().any(|(begin, initial)| begin + u64::from(initial.bytes) > bytes) {
+        if layout.found.iter().any(|(begin, initial)| begin.saturating_add(initial.bytes.into()) > bytes) {
             return Err(format!("`{}` has {bytes} bytes, and is given more", variable.name));
         }
         layout.found.sort_by_key(|(begin, _)| *begin);

@@ -15,7 +15,7 @@ use crate::program::{Action, Op, Special, Value, Where};
 use crate::registers::{Class, lanes};
 
 /// The `[m, n, k]` of `m16n8k16`.
-fn shape(instruction: &Instruction<'_>) -> Result<[u32; 3], Failure> {
+pub(super) fn shape(instruction: &Instruction<'_>) -> Result<[u32; 3], Failure> {
     let numbers = |modifier: &str| {
         let (m, rest) = modifier.strip_prefix('m')?.split_once('n')?;
         let (n, k) = rest.split_once('k')?;
@@ -47,13 +47,18 @@ impl<'m, 'a> Lowering<'m, 'a> {
         }
     }
 
-    fn emit_matrix(&mut self, matrix: Matrix) {
+    pub(super) fn emit_matrix(&mut self, matrix: Matrix) {
         self.matrices.push(matrix);
         self.emit(Op::Matrix(self.matrices.len() as u32 - 1));
     }
 
     /// The registers of a matrix: as many as its elements take, or a multiple.
-    fn fragment(&mut self, operand: &Operand<'a>, layout: Layout, is_target: bool) -> Result<Fragment, Failure> {
+    pub(super) fn fragment(
+        &mut self,
+        operand: &Operand<'a>,
+        layout: Layout,
+        is_target: bool,
+    ) -> Result<Fragment, Failure> {
         let parts = match operand {
             Operand::Vector(parts) => parts.as_slice(),
             one => std::slice::from_ref(one),
@@ -91,7 +96,7 @@ impl<'m, 'a> Lowering<'m, 'a> {
             [d, c] if is_wmma => [d, Number::F16, Number::F16, c],
             _ => return Err("it takes the types of four matrices".to_owned()),
         };
-        if !is_wmma && !(has("row") && has("col")) {
+        if !(is_wmma || has("row") && has("col")) {
             return Err("of `mma`, `.row.col` is carried out".to_owned());
         }
         let known = match (a, b) {

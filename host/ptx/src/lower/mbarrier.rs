@@ -6,6 +6,7 @@
 //!
 //! Copies in bulk take place at once, 32 times 16 bytes a request, as if each lane of the warp copied its own.
 
+use super::memory::Place;
 use super::{Failure, Lowering};
 use crate::alu;
 use crate::ast::{Instruction, Operand, StateSpace, Type};
@@ -14,9 +15,6 @@ use crate::registers::{Class, lanes};
 
 const COUNT: u64 = (1 << 20) - 1;
 const BYTES: u64 = (1 << 22) - 1;
-
-/// An address: its state space, a register, and bytes behind what that holds.
-type Place = (Where, ((Class, u32), i64));
 
 /// What comes of a word when so many threads arrive (in the lower half of `b`), and so many more bytes are expected (in the upper one),
 /// and when so many threads are expected no longer from the next phase on.

@@ -10,6 +10,9 @@ use crate::registers::Class;
 use engine::Instruction as Known;
 use gpu::suite::{Operation, Space};
 
+/// An address: its state space, a register, and bytes behind what that holds.
+pub(super) type Place = (Where, ((Class, u32), i64));
+
 impl<'m, 'a> Lowering<'m, 'a> {
     pub(super) fn access(&mut self, instruction: &'m Instruction<'a>) -> Result<(), Failure> {
         let space = match instruction.modifiers().find_map(StateSpace::named) {
@@ -146,7 +149,7 @@ impl<'m, 'a> Lowering<'m, 'a> {
         instruction: &Instruction<'a>,
         space: Where,
         address: &Operand<'a>,
-    ) -> Result<(Where, ((Class, u32), i64)), Failure> {
+    ) -> Result<Place, Failure> {
         let space = match address {
             // A parameter of a function that is called stands in the caller's own memory.
             Operand::Address(Some(name), ..) if space == Where::Parameter => match self.scopes.get(name) {

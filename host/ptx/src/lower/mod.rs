@@ -7,6 +7,8 @@ mod control;
 mod copy;
 mod exactness;
 mod external;
+mod finish;
+mod group;
 mod initial;
 mod lines;
 mod matrix;
@@ -18,16 +20,12 @@ mod warp;
 
 pub use lines::Lines;
 
-use crate::assigned::watched;
 use crate::ast::{Block, Function, Instruction, Module, StateSpace, Statement, Type, Variable};
 use crate::error::{LowerError, Place};
-use crate::flow::{Leads, meeting_points};
-use crate::intern::intern;
 use crate::matrix::Matrix;
-use crate::program::{Access, Ahead, Bulk, Call, Exactness, Exchange, Fixed, Inst, NONE, Op, Program, STACK, Value};
+use crate::program::{Access, Ahead, Bulk, Call, Exactness, Exchange, Fixed, Inst, NONE, Op, Program, Value};
 use crate::registers::{Alu, Class, Classes, OWN, Sizes, lanes};
-use crate::watch::Watch;
-use call::{FRAME_ALIGN, Frame, Pending};
+use call::{Frame, Pending};
 use engine::Pc;
 use lines::Positions;
 use names::{Named, Scopes};
@@ -51,6 +49,11 @@ pub fn lower(module: &Module<'_>, entry: &str, lines: Lines<'_>) -> Result<Progr
     };
     if module.address_size != 64 {
         let detail = format!("the module has addresses of {} bits: build it with 64", module.address_size);
+        return Err(LowerError::at(function.place, detail));
+    }
+    let cluster = function.directives.iter().find(|(name, _)| *name == ".reqnctapercluster");
+    if let Some((_, blocks)) = cluster.filter(|(_, blocks)| blocks.iter().any(|count| *count != 1)) {
+        let detail = format!("`{entry}` asks for clusters of {blocks:?} blocks, and those of one are carried out");
         return Err(LowerError::at(function.place, detail));
     }
     let mut lowering = Lowering::new(module, function, lines);
@@ -326,6 +329,7 @@ impl<'m, 'a> Lowering<'m, 'a> {
             "cp" if instruction.has("mbarrier") => self.copies_arrive(instruction),
             "cp" => self.copy_ahead(instruction),
             "bar" | "barrier" | "shfl" | "vote" | "match" | "redux" | "activemask" | "elect" => self.warp(instruction),
+            "wgmma" => self.group(instruction),
             "mma" | "wmma" | "ldmatrix" | "stmatrix" | "movmatrix" => self.matrix(instruction),
             // Who sleeps waits for others.
             "nanosleep" => {
@@ -393,90 +397,6 @@ impl<'m, 'a> Lowering<'m, 'a> {
         self.fixed.insert((bank, value), slot);
         self.fixed_list.push(Fixed { class, slot, value });
         slot
-    }
-
-    fn finish(mut self, function: &Function<'_>) -> Result<Program, LowerError> {
-        self.guard = (NONE, false);
-        self.emit(Op::Exit);
-        let end = self.code.len() as u32 - 1;
-        self.behind_the_entry();
-        if let Some((place, detail)) = self.error {
-            return Err(LowerError::At { place, detail, others: self.others });
-        }
-        let routines = self.routines();
-        let places: Vec<u32> = self.labels.iter().map(|label| label.unwrap_or(end)).collect();
-        let place = |label: &mut u32| *label = places.get(*label as usize).copied().unwrap_or(end);
-        self.tables.iter_mut().flatten().for_each(place);
-        for inst in &mut self.code {
-            if let Op::Branch { target, .. } = &mut inst.op {
-                place(target);
-            }
-        }
-        // The entry and each function by itself.
-        let mut begins: Vec<_> = [0].into_iter().chain(routines.iter().map(|routine| routine.entry)).collect();
-        begins.push(self.code.len() as u32);
-        let mut of_entry = None;
-        for part in begins.windows(2) {
-            let (begin, code) = (part[0], &mut self.code[part[0] as usize..part[1] as usize]);
-            let leads: Vec<_> = code.iter().map(|inst| leads(inst, &self.tables, begin)).collect();
-            for (inst, found) in code.iter_mut().zip(meeting_points(&leads, NONE)) {
-                if let Op::Branch { meet, .. } | Op::Table { meet, .. } = &mut inst.op {
-                    *meet = if found == NONE { NONE } else { begin + found };
-                }
-            }
-            of_entry.get_or_insert(leads);
-        }
-        let leads = of_entry.unwrap_or_default();
-        let block = function.directives.iter().find(|(name, _)| *name == ".reqntid").map(|(_, numbers)| {
-            std::array::from_fn(|axis| numbers.get(axis).map_or(1, |number| u32::try_from(*number).unwrap_or(u32::MAX)))
-        });
-        let mut program = Program {
-            name: intern(self.entry),
-            code: self.code,
-            accesses: self.accesses,
-            exchanges: self.exchanges,
-            matrices: self.matrices,
-            exactness: self.exactness,
-            copies: self.copies,
-            bulks: self.bulks,
-            tables: self.tables,
-            fixed: self.fixed_list,
-            sizes: self.sizes,
-            shared: Vec::leak(self.shared),
-            variables: self.variables,
-            local_bytes: match self.stack {
-                Some(_) => self.local_bytes.next_multiple_of(FRAME_ALIGN) + STACK,
-                None => self.local_bytes,
-            },
-            routines,
-            call_sites: self.call_sites,
-            stack: self.stack,
-            parameters: self.parameters,
-            watch: Watch::default(),
-            block,
-        };
-        let names = self.names;
-        program.watch = watched(&program, &leads, |place| names.get(&place).map_or("a register", |name| intern(name)));
-        let Program { code, watch, .. } = &mut program;
-        watch.uses.keys().for_each(|at| code[*at as usize].watched = true);
-        Ok(program)
-    }
-}
-
-/// Where an instruction leads, counted from the begin of its function.
-fn leads(inst: &Inst, tables: &[Vec<u32>], begin: u32) -> Leads {
-    let table = |table: u32| tables[table as usize].iter().map(|target| target.wrapping_sub(begin)).collect();
-    let always = inst.guard == NONE;
-    match inst.op {
-        Op::Branch { target, .. } if always => Leads::Away(vec![target.wrapping_sub(begin)]),
-        Op::Branch { target, .. } => Leads::Maybe(vec![target.wrapping_sub(begin)]),
-        Op::Table { table: number, .. } if always => Leads::Away(table(number)),
-        Op::Table { table: number, .. } => Leads::Maybe(table(number)),
-        Op::Return => Leads::Nowhere,
-        Op::Exit if always => Leads::Nowhere,
-        Op::Exit => Leads::MaybeNowhere,
-        Op::Trap if always => Leads::Away(Vec::new()),
-        _ => Leads::On,
     }
 }
 

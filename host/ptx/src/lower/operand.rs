@@ -6,8 +6,11 @@ use super::{Failure, Lowering, bank};
 use crate::alu;
 use crate::ast::{Constant, Operand, StateSpace, Type};
 use crate::intern::intern;
-use crate::program::{GLOBAL_BEGIN, PARAMETER_WINDOW, Part, Special, Value, Variable};
+use crate::program::{GLOBAL_BEGIN, PARAMETER_WINDOW, Part, RESERVED_BYTES, Special, Value, Variable};
 use crate::registers::{Class, lanes};
+
+/// What the shared memory is called that is reserved for the system.
+pub(super) const RESERVED: &str = "reserved shared memory";
 
 /// The bits of a constant in a register of that class.
 fn bits(constant: Constant, class: Class) -> u64 {
@@ -176,7 +179,7 @@ impl<'m, 'a> Lowering<'m, 'a> {
     }
 
     /// What a special register holds, and its class; none if there is none of that name.
-    fn special(&self, name: &str, component: &str) -> Result<Option<(Class, Value)>, Failure> {
+    fn special(&mut self, name: &str, component: &str) -> Result<Option<(Class, Value)>, Failure> {
         let Some(bare) = name.strip_prefix('%') else { return Ok(None) };
         let axis = match component {
             "x" => 0,
@@ -200,6 +203,11 @@ impl<'m, 'a> Lowering<'m, 'a> {
             "smid" | "cluster_ctarank" => Some(Value::Bits(0)),
             "nsmid" | "cluster_nctarank" => Some(Value::Bits(1)),
             "gridid" => return Ok(Some((Class::Wide, Value::Bits(0)))),
+            "reserved_smem_offset_begin" | "reserved_smem_offset_0" | "reserved_smem_offset_1" => {
+                Some(self.reserved(0))
+            }
+            "reserved_smem_offset_end" => Some(self.reserved(RESERVED_BYTES.cast_signed())),
+            "reserved_smem_offset_cap" => Some(Value::Bits(RESERVED_BYTES)),
             "is_explicit_cluster" => return Ok(Some((Class::Pred, Value::Bits(0)))),
             _ if bare.strip_prefix("pm").is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit())) => {
                 Some(Value::Bits(0))
@@ -218,6 +226,16 @@ impl<'m, 'a> Lowering<'m, 'a> {
                 Err(format!("the register `{name}{dot}{component}` is neither declared nor one that is known"))
             }
         }
+    }
+
+    /// The address in the shared memory that is reserved for the system.
+    fn reserved(&mut self, offset: i64) -> Value {
+        let known = self.shared.iter().position(|(name, _)| *name == RESERVED);
+        let number = known.unwrap_or_else(|| {
+            self.shared.push((RESERVED, RESERVED_BYTES));
+            self.shared.len() - 1
+        });
+        Value::Shared(number as u32, offset)
     }
 
     /// The address of a variable, in its own state space.

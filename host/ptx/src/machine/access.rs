@@ -153,3 +153,6 @@ fn write(cell: &mut [u8], lane: usize, data: &[[u64; 32]; 4]) {
         bytes.copy_from_slice(&word[lane].to_le_bytes()[..bytes.len()]);
     }
 }
+
+#[cfg(test)]
+mod tests;

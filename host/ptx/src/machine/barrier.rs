@@ -4,29 +4,22 @@
 //! ordered for all. It misses races by that, and names none that is none.
 
 use super::block::Runner;
-use super::warp::State;
-use crate::program::Op;
+use super::warp::{Arrived, BARRIERS, State};
+use crate::program::{NONE, Op};
 use engine::{Kind, triple};
-
-/// Barriers that a block has.
-const BARRIERS: usize = 17;
-
-/// The threads that have arrived at each barrier without waiting there.
-#[derive(Default)]
-pub(super) struct Arrived([u32; BARRIERS]);
 
 impl Runner {
     /// Lanes come to a barrier of some threads: false if that is a finding.
     pub(super) fn come(&mut self, warp: usize, at: u32, active: u32) -> bool {
         let inst = self.job.program.code[at as usize];
         let Op::PartialBarrier { number, threads, waits, .. } = inst.op else { return true };
-        let live = self.warps[warp].live;
-        if active != live {
-            let other = 32 * warp + (live & !active).trailing_zeros() as usize % 32;
-            let who = triple(self.job.launch.thread_idx(other as u32));
+        let missing = self.missing(warp, active);
+        if missing != 0 {
+            let who = triple(self.job.launch.thread_idx((32 * warp) as u32 + missing.trailing_zeros() % 32));
             let detail =
                 format!("a thread comes to this barrier, to which thread {who} of its warp does not come with it");
-            self.find(warp, active, Kind::DivergentBarrier, inst.pc, detail);
+            let there = self.stands(warp, missing);
+            self.find_both(warp, active, Kind::DivergentBarrier, [inst.pc, there], detail);
             return false;
         }
         let lane = active.trailing_zeros() as usize % 32;
@@ -86,7 +79,10 @@ impl Runner {
             }
             let here: Vec<_> = here.into_iter().map(|(warp, at, number, ..)| (warp, at, number)).collect();
             self.reduce(&here);
-            here.iter().for_each(|(warp, ..)| self.warps[*warp].state = State::Runs);
+            for (warp, ..) in here {
+                let warp = &mut self.warps[warp];
+                (warp.state, warp.last) = (State::Runs, NONE);
+            }
             return Some(true);
         }
         if goes_on {

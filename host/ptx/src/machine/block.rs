@@ -1,13 +1,13 @@
 //! A block: runs its warps one after another, each to the next barrier.
 
-use super::barrier::Arrived;
 use super::copies::Copies;
 use super::hand::Hand;
 use super::job::Job;
-use super::warp::{State, Warp};
+use super::warp::{Arrived, State, Warp};
 use crate::program::{NONE, Op, Reduction, Value};
 use crate::registers::{Class, Lanes, Narrow, Pred, Registers, Wide};
 use engine::{Finding, Kind, Machine, Page, Worker, triple};
+use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
 /// Runs blocks, one after another, on the calling thread.
@@ -26,6 +26,8 @@ pub(crate) struct Runner {
     pub(super) local_marks: Vec<u8>,
     /// For each warp and each register of it that is watched, which lanes have been written.
     pub(super) assigned: Vec<u32>,
+    /// Of barriers and accesses, whether the access comes behind the barrier and not before it.
+    pub(super) behind: FxHashMap<(u32, u32), bool>,
     /// Copies that have not arrived.
     pub(super) copies: Copies,
     /// What the block has printed.
@@ -48,6 +50,7 @@ impl Runner {
             arrived: Arrived::default(),
             local_marks: Vec::new(),
             assigned: Vec::new(),
+            behind: FxHashMap::default(),
             copies: Copies::new(warps),
             page: Page::default(),
             stopped: false,
@@ -87,6 +90,7 @@ impl Runner {
         self.forget_writes();
         let block_idx = self.worker.block_idx();
         self.lay(Value::is_of_block, block_idx);
+        self.clear_reserved();
         let threads = self.job.launch.plan.launch.block_threads() as usize;
         for (number, warp) in self.warps.iter_mut().enumerate() {
             warp.begin(u32::MAX >> 32usize.saturating_sub(threads - 32 * number));
@@ -121,7 +125,8 @@ impl Runner {
             self.worker.end();
             return false;
         };
-        let pc = |at: u32| self.job.program.code[at as usize].pc;
+        let program = Arc::clone(&self.job.program);
+        let pc = |at: u32| program.code[at as usize].pc;
         let elsewhere = all.iter().find(|(_, other, number)| pc(*other) != pc(at) || *number != barrier);
         if let Some(&(other, there, _)) = elsewhere {
             let [here, there] = [at, there].map(|at| pc(at).position());

@@ -1,7 +1,7 @@
 //! Calls of functions, and returns from them: what is passed, and what an activation keeps.
 
 use super::block::Runner;
-use super::warp::Frame;
+use super::warp::{Activation, Frame, Kept};
 use crate::program::{Call, Callee, FUNCTION_WINDOW, NONE, Passed, Routine};
 use crate::registers::{Class, Half, Lanes, Narrow, OWN, Pred, Wide};
 use engine::{Kind, Pc};
@@ -10,35 +10,9 @@ use std::sync::Arc;
 /// Bytes of registers that the activations of a warp keep, at most.
 const MOST_KEPT: usize = 8 << 20;
 
-/// The registers that a function had before it was called again.
-#[derive(Debug, Default)]
-struct Kept {
-    preds: Vec<u32>,
-    narrow: Vec<[u32; 32]>,
-    wide: Vec<[u64; 32]>,
-}
-
-impl Kept {
-    fn bytes(&self) -> usize {
-        4 * self.preds.len() + 128 * self.narrow.len() + 256 * self.wide.len()
-    }
-}
-
-/// A call that has not returned.
-#[derive(Debug)]
-pub(super) struct Activation {
-    function: u32,
-    call: u32,
-    /// It has returned once the warp has no more frames than that.
-    pub(super) depth: usize,
-    /// Where the caller's frame begins, and the next one may.
-    stack: [[u64; 32]; 2],
-    kept: Option<Kept>,
-}
-
 /// Something passed: the lanes of a register, or each lane's bytes.
 enum Value {
-    Lanes([u64; 32]),
+    Lanes(Box<[u64; 32]>),
     Bytes(Vec<Vec<u8>>),
 }
 
@@ -62,7 +36,7 @@ impl Runner {
                 let same =
                     lanes_of(mask).filter(|lane| addresses[*lane] == address).fold(0, |all, lane| all | 1 << lane);
                 let behind = address.wrapping_sub(FUNCTION_WINDOW);
-                (if behind % 16 == 0 { behind / 16 } else { u64::MAX }, same)
+                (if behind.is_multiple_of(16) { behind / 16 } else { u64::MAX }, same)
             }
         };
         let known = usize::try_from(function).ok().and_then(|function| program.routines.get(function));
@@ -93,6 +67,11 @@ impl Runner {
             call.arguments.iter().map(|from| self.taken(*from, warp, together, &stack[0])).collect();
         Wide::set(&mut self.registers, frame, together, &stack[1]);
         Wide::set(&mut self.registers, top, together, &ends);
+        // What other functions had there is not this one's.
+        for lane in lanes_of(together) {
+            let begin = (32 * warp + lane) as u64 * program.local_bytes + stack[1][lane];
+            self.unmark_local(begin as usize, routine.bytes as usize);
+        }
         for (to, value) in routine.parameters.iter().zip(arguments) {
             self.put(*to, value, warp, together, &stack[1]);
         }
@@ -164,13 +143,13 @@ impl Runner {
 
     fn taken(&mut self, from: Passed, warp: usize, mask: u32, frames: &[u64; 32]) -> Value {
         match from {
-            Passed::Nothing => Value::Lanes([0; 32]),
+            Passed::Nothing => Value::Lanes(Box::new([0; 32])),
             Passed::Register(Class::Pred, slot) => {
                 let lanes = *self.registers.preds.get(slot);
-                Value::Lanes(std::array::from_fn(|lane| u64::from(lanes >> lane & 1)))
+                Value::Lanes(Box::new(std::array::from_fn(|lane| u64::from(lanes >> lane & 1))))
             }
-            Passed::Register(Class::Wide, slot) => Value::Lanes(*self.registers.wide.get(slot)),
-            Passed::Register(_, slot) => Value::Lanes(self.registers.narrow.get(slot).map(u64::from)),
+            Passed::Register(Class::Wide, slot) => Value::Lanes(Box::new(*self.registers.wide.get(slot))),
+            Passed::Register(_, slot) => Value::Lanes(Box::new(self.registers.narrow.get(slot).map(u64::from))),
             Passed::Memory { begin, bytes, is_framed } => {
                 let of = |lane| {
                     let begin = if is_framed { frames[lane] + begin } else { begin };

@@ -6,36 +6,43 @@ use crate::registers::{Class, Half, Lanes, Narrow, Pred, Wide};
 use engine::{Kind, Pc};
 
 impl Runner {
-    /// Whether the lanes that a member mask names are those that come: a finding if not. The lanes that take part.
-    fn members(&mut self, number: usize, active: u32, slot: u32, pc: Pc) -> Option<u32> {
+    /// Of the lanes in `rest`, which are among the `active` ones, those that the lowest one's member mask names: all that it names must
+    /// have come, and name the same; a finding if not.
+    fn members(&mut self, number: usize, rest: u32, active: u32, slot: u32, pc: Pc) -> Option<u32> {
         if slot == NONE {
             return Some(active);
         }
         let masks = *self.registers.narrow.get(slot);
-        let mask = masks[active.trailing_zeros() as usize % 32];
-        let other = (0..32).find(|lane| active >> lane & 1 == 1 && masks[*lane] != mask);
-        let missing = mask & self.warps[number].live & !active;
-        let detail = if let Some(lane) = other {
-            format!("lane {lane} names the mask {:#010x}, and the lane before it {mask:#010x}", masks[lane])
-        } else if active & !mask != 0 {
-            let lane = (active & !mask).trailing_zeros();
-            format!("lane {lane} is not in its own mask {mask:#010x}")
+        let mask = masks[rest.trailing_zeros() as usize % 32];
+        let lanes = (0..32).filter(|lane| masks[*lane] == mask).fold(0, |lanes, lane| lanes | 1 << lane) & rest;
+        let missing = match mask & self.warps[number].live & !active {
+            0 => 0,
+            missing => missing & !self.end_those_that_leave(number, missing),
+        };
+        let others = mask & active & !lanes;
+        let (at_fault, detail) = if others != 0 {
+            let lane = others.trailing_zeros() as usize % 32;
+            let first = lanes.trailing_zeros();
+            (
+                others,
+                format!(
+                    "lane {lane} names the mask {:#010x}, and lane {first} {mask:#010x}, which names both",
+                    masks[lane]
+                ),
+            )
+        } else if lanes & !mask != 0 {
+            let lane = (lanes & !mask).trailing_zeros();
+            (lanes & !mask, format!("lane {lane} is not in its own mask {mask:#010x}"))
         } else if missing != 0 {
-            format!("the mask {mask:#010x} names lane {}, which waits elsewhere", missing.trailing_zeros())
-        } else {
-            return Some(active);
-        };
-        let lanes = match other {
-            Some(lane) => 1 << lane,
-            None if active & !mask != 0 => active & !mask,
-            None => active,
-        };
-        if other.is_none() && active & !mask == 0 {
+            let detail =
+                format!("the mask {mask:#010x} names lane {}, which waits elsewhere", missing.trailing_zeros());
             let there = self.stands(number, missing);
             self.find_both(number, lanes, Kind::DivergentWarp, [pc, there], detail);
+            return None;
         } else {
-            self.find(number, lanes, Kind::DivergentWarp, pc, detail);
-        }
+            return Some(lanes);
+        };
+        self.find(number, at_fault, Kind::DivergentWarp, pc, detail);
         None
     }
 
@@ -48,8 +55,12 @@ impl Runner {
 
     /// The warp's barrier: false if it is a finding.
     pub(super) fn meet(&mut self, number: usize, active: u32, slot: u32, pc: Pc) -> bool {
-        let Some(lanes) = self.members(number, active, slot, pc) else { return false };
-        self.worker.meet(32 * number, lanes);
+        let mut rest = active;
+        while rest != 0 {
+            let Some(lanes) = self.members(number, rest, active, slot, pc) else { return false };
+            self.worker.meet(32 * number, lanes);
+            rest &= !lanes;
+        }
         self.counted(number, pc)
     }
 
@@ -75,9 +86,20 @@ impl Runner {
         }
     }
 
-    /// Lanes exchange values: false if that is a finding.
+    /// Lanes exchange values, those of each member mask among themselves: false if that is a finding.
     pub(super) fn exchange(&mut self, exchange: &Exchange, number: usize, active: u32, pc: Pc) -> bool {
-        let Some(lanes) = self.members(number, active, exchange.mask, pc) else { return false };
+        let mut rest = active;
+        while rest != 0 {
+            let Some(lanes) = self.members(number, rest, active, exchange.mask, pc) else { return false };
+            if !self.exchange_among(exchange, number, lanes, pc) {
+                return false;
+            }
+            rest &= !lanes;
+        }
+        self.counted(number, pc)
+    }
+
+    fn exchange_among(&mut self, exchange: &Exchange, number: usize, lanes: u32, pc: Pc) -> bool {
         let source = self.values(exchange.source);
         let is_in = |lane: usize| lanes >> lane & 1 == 1;
         let members = || (0..32).filter(|lane| is_in(*lane));
@@ -127,13 +149,13 @@ impl Runner {
                 same(leader)
             }
         };
-        self.set(exchange.target, active, &results);
-        self.set(exchange.predicate, active, &predicates);
-        self.counted(number, pc)
+        self.set(exchange.target, lanes, &results);
+        self.set(exchange.predicate, lanes, &predicates);
+        true
     }
 
     /// The lane that a shuffle reads from, and whether that is the one it names.
-    fn source_lane(&self, exchange: &Exchange, lane: usize) -> (usize, bool) {
+    pub(super) fn source_lane(&self, exchange: &Exchange, lane: usize) -> (usize, bool) {
         let named = self.registers.narrow.get(exchange.lane)[lane] & 31;
         let clamp = self.registers.narrow.get(exchange.clamp)[lane];
         let (own, bound, segment) = (lane as u32, clamp & 31, clamp >> 8 & 31);

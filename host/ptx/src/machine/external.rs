@@ -40,8 +40,10 @@ impl Runner {
             let mut given = Given { runner: self, warp, lane, at: places[lane] };
             let Some((printed, count)) = format(&text, &mut given) else {
                 let text = String::from_utf8_lossy(&text);
-                let detail =
-                    format!("a thread prints by the format `{}`, and has not all its arguments", text.escape_debug());
+                let detail = format!(
+                    "a thread prints by the format `{}`, and has not all its arguments, or more than 32",
+                    text.escape_debug()
+                );
                 self.find(warp, 1 << lane, Kind::OutOfBounds, pc, detail);
                 return false;
             };
@@ -106,3 +108,6 @@ impl Arguments for Given<'_> {
         self.runner.text(self.warp, self.lane, address)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -3,6 +3,9 @@
 /// Characters that a conversion is padded to, and digits that it is given, at most.
 const WIDEST: usize = 4096;
 
+/// Conversions of a format, at most: as many arguments as CUDA takes.
+const MOST: u32 = 32;
+
 /// Where a conversion takes its arguments.
 pub(super) trait Arguments {
     /// The next one, of 4 or 8 bytes; none if there is none to be had.
@@ -25,7 +28,7 @@ struct Conversion {
     bytes: u64,
 }
 
-/// Puts arguments into a format: the text, and how many conversions it has; none if an argument cannot be read.
+/// Puts arguments into a format: the text, and how many conversions it has; none if an argument cannot be read, or there are too many.
 pub(super) fn format(format: &[u8], arguments: &mut impl Arguments) -> Option<(Vec<u8>, u32)> {
     let (mut out, mut count, mut rest) = (Vec::new(), 0, format);
     while let Some((&byte, behind)) = rest.split_first() {
@@ -47,6 +50,7 @@ pub(super) fn format(format: &[u8], arguments: &mut impl Arguments) -> Option<(V
             continue;
         }
         match conversion.convert(kind, arguments)? {
+            Some(_) if count == MOST => return None,
             Some(text) => {
                 count += 1;
                 out.extend(text);
@@ -323,6 +327,7 @@ mod tests {
         }
         assert_eq!(printed("%*d|%-*d|%.*d", &[4, 1, 4, 2, 3, 3]), "   1|2   |003");
         assert_eq!(format(b"%d %d", &mut Given(vec![1])), None, "an argument is missing");
+        assert_eq!(format(&b"%d".repeat(33), &mut Given(vec![1; 33])), None, "there are more than 32");
         assert_eq!(format(b"%d %s%%", &mut Given(vec![1, 7])).expect("arguments").1, 2);
     }
 
@@ -333,8 +338,8 @@ mod tests {
             ("%.2f", 2.675, "2.67"),
             ("%.0f", 2.5, "2"),
             ("%#.0f", 2.5, "2."),
-            ("%8.2f|", -3.14159, "   -3.14|"),
-            ("%08.2f|", -3.14159, "-0003.14|"),
+            ("%8.2f|", -4.56789, "   -4.57|"),
+            ("%08.2f|", -4.56789, "-0004.57|"),
             ("%+.1f", 0.05, "+0.1"),
             ("%f", f64::INFINITY, "inf"),
             ("%06F|", f64::NEG_INFINITY, "  -INF|"),
@@ -352,8 +357,9 @@ mod tests {
             ("%g", 9.9999995, "10"),
             ("%a", 1.0, "0x1p+0"),
             ("%a", 0.5, "0x1p-1"),
-            ("%a", 3.14, "0x1.91eb851eb851fp+1"),
-            ("%.2a", 3.14, "0x1.92p+1"),
+            ("%a", 5.1, "0x1.4666666666666p+2"),
+            ("%.2a", 5.1, "0x1.46p+2"),
+            ("%.1a", 5.9, "0x1.8p+2"),
             ("%a", 0.0, "0x0p+0"),
             ("%A", 255.5, "0X1.FFP+7"),
         ] {

@@ -44,6 +44,9 @@ impl Runner {
                 let matrix = transposed(of_fragment(self.registers.narrow.get(*source)));
                 *self.registers.narrow.get_mut(*target) = fragment_of(&matrix);
             }
+            Matrix::Group { product, factors, sum, adds } => {
+                return self.is_group(warp, pc) && self.multiply_group(*product, factors, sum, *adds, warp, pc);
+            }
             Matrix::Together => {}
         }
         true
@@ -75,7 +78,7 @@ impl Runner {
     }
 
     /// The elements of a matrix, row by row.
-    fn gathered(&self, fragment: &Fragment) -> Vec<f64> {
+    pub(super) fn gathered(&self, fragment: &Fragment) -> Vec<f64> {
         let layout = fragment.layout;
         let (bits, each) = (layout.number.bits(), layout.number.each());
         let mut all = vec![0.0; (layout.rows * layout.columns) as usize];
@@ -98,37 +101,47 @@ impl Runner {
 
     fn multiply(&mut self, product: Product, a: &Fragment, b: &Fragment, c: &Fragment, d: &Fragment) {
         let [left, right, mut sum] = [a, b, c].map(|fragment| self.gathered(fragment));
-        let (inner, columns) = (a.layout.columns as usize, c.layout.columns as usize);
-        for (row, sums) in sum.chunks_mut(columns.max(1)).enumerate() {
-            for (place, factor) in left[row * inner..][..inner].iter().enumerate() {
-                let others = &right[place * columns..][..columns];
-                match product {
-                    Product::Plain | Product::Saturating | Product::And => {
-                        sums.iter_mut().zip(others).for_each(|(sum, other)| *sum += factor * other);
-                    }
-                    Product::Xor => {
-                        sums.iter_mut().zip(others).for_each(|(sum, other)| *sum += (factor - other).abs());
-                    }
-                }
-            }
-        }
-        let layout = d.layout;
+        add_product(product, &left, &right, &mut sum, [a.layout.columns, c.layout.columns]);
+        self.scatter(product, d, &sum);
+    }
+
+    /// Puts elements that stand row by row into a matrix.
+    pub(super) fn scatter(&mut self, product: Product, fragment: &Fragment, all: &[f64]) {
+        let layout = fragment.layout;
         let bits = |value: f64| match (layout.number, product) {
             // No sum of integers passes what a double holds exactly.
             (Number::Signed(_), Product::Saturating) => u64::from(value as i32 as u32),
             (Number::Signed(_), _) => u64::from(value as i64 as u32),
             (number, _) => number.rounded(value),
         };
-        for (register, (class, slot)) in (0..layout.registers()).zip(&d.registers) {
+        for (register, (class, slot)) in (0..layout.registers()).zip(&fragment.registers) {
             let words: [u64; 32] = std::array::from_fn(|lane| {
                 (0..layout.number.each()).fold(0, |word, element| {
-                    let value = sum.get(layout.index(register, element, lane as u32)).copied().unwrap_or_default();
+                    let value = all.get(layout.index(register, element, lane as u32)).copied().unwrap_or_default();
                     word | bits(value) << (element * layout.number.bits())
                 })
             });
             match class {
                 Class::Wide => Wide::set(&mut self.registers, *slot, u32::MAX, &words),
                 _ => Narrow::set(&mut self.registers, *slot, u32::MAX, &words.map(|word| word as u32)),
+            }
+        }
+    }
+}
+
+/// Adds a product of two matrices to a third one, all of them row by row: the columns of the first and of the others.
+pub(super) fn add_product(product: Product, left: &[f64], right: &[f64], sum: &mut [f64], [inner, columns]: [u32; 2]) {
+    let (inner, columns) = (inner as usize, columns as usize);
+    for (row, sums) in sum.chunks_mut(columns.max(1)).enumerate() {
+        for (place, factor) in left[row * inner..][..inner].iter().enumerate() {
+            let others = &right[place * columns..][..columns];
+            match product {
+                Product::Plain | Product::Saturating | Product::And => {
+                    sums.iter_mut().zip(others).for_each(|(sum, other)| *sum += factor * other);
+                }
+                Product::Xor => {
+                    sums.iter_mut().zip(others).for_each(|(sum, other)| *sum += (factor - other).abs());
+                }
             }
         }
     }

@@ -9,26 +9,48 @@ use engine::Pc;
 const FARTHEST: usize = 4096;
 
 impl Runner {
+    /// Where a lane of a warp stands, which is not one of those that run.
+    fn stands_at(&self, warp: usize, lane: u32) -> u32 {
+        // The last frame is that of the lanes that run.
+        let mut frames = self.warps[warp].frames.iter().rev().skip(1);
+        frames.find(|frame| frame.mask >> lane & 1 == 1).map_or(0, |frame| frame.at)
+    }
+
     /// Where the lowest of some lanes of a warp stands, which are not those that run: the next access or meeting that it comes to.
     pub(super) fn stands(&self, warp: usize, lanes: u32) -> Pc {
-        let lane = lanes & lanes.wrapping_neg();
-        // The last frame is that of the lanes that run.
-        let frames = self.warps[warp].frames.iter().rev().skip(1);
-        let at = frames.clone().find(|frame| frame.mask & lane != 0).map_or(0, |frame| frame.at);
-        seen_next(&self.job.program, at)
+        seen_next(&self.job.program, self.stands_at(warp, lanes.trailing_zeros() % 32))
+    }
+
+    /// The lanes of a warp that do not come with the active ones, and have something before them.
+    pub(super) fn missing(&mut self, warp: usize, active: u32) -> u32 {
+        match self.warps[warp].live & !active {
+            0 => 0,
+            missing => missing & !self.end_those_that_leave(warp, missing),
+        }
+    }
+
+    /// Of some lanes that are not those that run, the ones that have nothing before them but their end: they end now, and are returned.
+    #[cold]
+    pub(super) fn end_those_that_leave(&mut self, warp: usize, lanes: u32) -> u32 {
+        let leaves = |lane: &u32| lanes >> lane & 1 == 1 && leaves(&self.job.program, self.stands_at(warp, *lane));
+        let ended = (0..32).filter(leaves).fold(0, |ended, lane| ended | 1 << lane);
+        self.warps[warp].live &= !ended;
+        ended
     }
 
     /// A warp that has ended without passing the barrier at that place, though it made an access that comes behind: the access.
-    pub(super) fn passed_by(&self, barrier: u32) -> Option<(usize, Pc)> {
-        let ended = self.warps.iter().enumerate().filter(|(_, warp)| warp.state == State::Ended && warp.last != NONE);
-        let mut ended = ended.peekable();
-        ended.peek()?;
+    pub(super) fn passed_by(&mut self, barrier: u32) -> Option<(usize, Pc)> {
         let program = &self.job.program;
-        let behind = reached(program, barrier);
-        let mut passed = ended.filter(|(_, warp)| behind[warp.last as usize]);
-        passed
-            .find(|(_, warp)| !reached(program, warp.last)[barrier as usize])
-            .map(|(number, warp)| (number, program.code[warp.last as usize].pc))
+        let ended = self.warps.iter().enumerate().filter(|(_, warp)| warp.state == State::Ended && warp.last != NONE);
+        for (number, warp) in ended {
+            let is_behind = *self.behind.entry((barrier, warp.last)).or_insert_with(|| {
+                reached(program, barrier)[warp.last as usize] && !reached(program, warp.last)[barrier as usize]
+            });
+            if is_behind {
+                return Some((number, program.code[warp.last as usize].pc));
+            }
+        }
+        None
     }
 }
 
@@ -47,6 +69,22 @@ fn seen_next(program: &Program, mut at: u32) -> Pc {
         }
     }
     begin
+}
+
+/// Whether a thread at that place does nothing any more.
+fn leaves(program: &Program, mut at: u32) -> bool {
+    for _ in 0..FARTHEST {
+        match program.code.get(at as usize) {
+            Some(inst) if inst.guard != NONE => return false,
+            Some(inst) => match inst.op {
+                Op::Branch { target, .. } => at = target,
+                Op::Exit => return true,
+                _ => return false,
+            },
+            None => return false,
+        }
+    }
+    false
 }
 
 /// Which instructions a thread may come to from one on, without that itself unless it comes there again.
@@ -80,3 +118,6 @@ fn reached(program: &Program, from: u32) -> Vec<bool> {
     }
     reached
 }
+
+#[cfg(test)]
+mod tests;

@@ -279,9 +279,8 @@ impl Runner {
 
     /// The lanes come to the block's barrier, which all of the warp's are to come to together.
     fn wait(&mut self, number: usize, at: u32, active: u32, barrier: u32, pc: Pc) {
-        let live = self.warps[number].live;
-        if active != live {
-            let missing = live & !active;
+        let missing = self.missing(number, active);
+        if missing != 0 {
             let who = triple(self.job.launch.thread_idx((32 * number) as u32 + missing.trailing_zeros() % 32));
             let detail =
                 format!("a thread waits at this barrier, to which thread {who} of its warp does not come with it");

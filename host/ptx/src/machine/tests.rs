@@ -5,7 +5,10 @@ use engine::{Finding, Kind};
 use gpu::suite::Buffer;
 use gpu::suite::{Counts, Launch as Shape, Operation, Space};
 
-const LINES: Lines<'static> = Lines { file: "test.ptx", within: "" };
+mod faults;
+mod fuzz;
+
+pub(crate) const LINES: Lines<'static> = Lines { file: "test.ptx", within: "" };
 
 /// A module with `globals`, and an entry of a buffer that is read and one that is written. Its body finds the thread's number within its
 /// block in `%i`, and the addresses of the thread's words (of 64 bits) in `%in` and `%out`.
@@ -33,11 +36,22 @@ pub(crate) fn program(text: &str) -> Arc<Program> {
 }
 
 pub(crate) fn run(text: &str, blocks: u32, threads: u32, input: &[u64], workers: usize) -> Outcome {
+    run_with(text, [blocks, threads], input, workers, 256)
+}
+
+/// The same with so many bytes of dynamic shared memory.
+pub(crate) fn run_with(
+    text: &str,
+    [blocks, threads]: [u32; 2],
+    input: &[u64],
+    workers: usize,
+    shared_bytes: u32,
+) -> Outcome {
     let program = program(text);
     let input = input.to_vec();
     let buffers =
         [Buffer::input("in", input.len() as u64, move |i| input[i as usize]), Buffer::zeroed("out", 1024, |_| 0u64)];
-    let shape = Shape { grid: [blocks, 1, 1], block: [threads, 1, 1], shared_bytes: 256 };
+    let shape = Shape { grid: [blocks, 1, 1], block: [threads, 1, 1], shared_bytes };
     let plan = buffers.into_iter().fold(Plan::new(shape), |plan, buffer| plan.buffer(buffer.expect("a small buffer")));
     let words = [Memory::base(0), Memory::base(1)];
     let options = Options { threads: workers, ..Options::default() };
@@ -395,6 +409,16 @@ cp.async.bulk.global.shared::cta.bulk_group [%out], [%r1], 256; cp.async.bulk.co
 }
 
 #[test]
+fn shared_memory_that_the_system_reserves_is_zero_when_a_block_begins() {
+    let body = "mov.u32 %r1, %reserved_smem_offset_1; shl.b32 %r3, %i, 2; add.u32 %r1, %r1, %r3; ld.shared.b32 %r2, [%r1+64];
+add.u32 %r2, %r2, 5; st.shared.b32 [%r1+64], %r2; cvt.u64.u32 %d1, %r2; ld.param.u64 %d2, [p_out]; mov.u32 %r4, %ctaid.x;
+mad.lo.u32 %r4, %r4, 40, %i; mad.wide.u32 %d2, %r4, 8, %d2; st.global.b64 [%d2], %d1; ret;";
+    let outcome = run(&module("", body), 2, 40, &[0; 80], 1);
+    assert!(outcome.findings.is_empty(), "{}", outcome.findings[0]);
+    assert!((0..80).all(|i| outcome.bits(1, i) == Some(5)));
+}
+
+#[test]
 fn what_is_not_exact_is_known_of_an_entry() {
     let body = "ex2.approx.ftz.f32 %r1, %r2; add.f32 %r1, %r1, %r1; prefetch.global.L1 [%in]; nanosleep.u32 20; mov.u32 %r3, %clock;
 mma.sync.aligned.m8n8k16.row.col.s32.s8.s8.s32 {%r3, %r4}, {%r1}, {%r1}, {%r2, %r2};
@@ -407,127 +431,6 @@ sqrt.rn.f32 %r1, %r1; div.full.f32 %r1, %r1, %r1; mov.b32 %r1, %r2; ret;";
         ["div.full.f32", "ex2.approx.ftz.f32", "mma.sync.aligned.m16n8k4.row.col.f32.tf32.tf32.f32", "mov %clock"]
     );
     assert_eq!(of(&program.exactness().ignored), ["nanosleep.u32", "prefetch.global.L1"]);
-}
-
-#[test]
-fn what_is_wrong_with_a_kernel_is_found() {
-    let shared = ".shared .align 4 .b8 tile[256];";
-    let near = "mul.lo.u32 %r1, %i, 4; mov.u32 %r2, tile; add.u32 %r2, %r2, %r1;";
-    for (globals, body, threads, kind, says) in [
-        (
-            "",
-            "ld.global.b64 %d1, [%in+8192]; ret;",
-            32,
-            Kind::OutOfBounds,
-            "reads 8 bytes at byte 8192 of `in`, which has 8192",
-        ),
-        ("", "ld.global.b64 %d1, [%in+-8]; ret;", 32, Kind::OutOfBounds, "8 bytes at byte -8 of `in`"),
-        ("", "ld.global.b64 %d1, [%at]; ret;", 32, Kind::OutOfBounds, "a pointer that is no buffer of the launch"),
-        (
-            "",
-            "ld.global.b64 %d1, [%in+4]; ret;",
-            32,
-            Kind::Misaligned,
-            "8 bytes at byte 4 of `in`, which is no multiple of 8",
-        ),
-        (
-            shared,
-            "ld.shared.b32 %r1, [tile+256]; ret;",
-            1,
-            Kind::OutOfBounds,
-            "4 bytes at byte 256 of `tile`, which has 256",
-        ),
-        (
-            shared,
-            "mov.u32 %r1, -1; ld.shared.b32 %r2, [%r1]; ret;",
-            1,
-            Kind::OutOfBounds,
-            "4 bytes at byte -1 of `dynamic",
-        ),
-        (
-            shared,
-            "mov.u32 %r1, 0x7000000; ld.shared.b32 %r2, [%r1]; ret;",
-            1,
-            Kind::OutOfBounds,
-            "where the block has none",
-        ),
-        (shared, "ld.shared.b32 %r1, [tile]; ret;", 1, Kind::Uninitialized, "which no thread has written"),
-        ("", "setp.lt.u32 %p1, %i, 5; @%p1 bar.sync 0; ret;", 32, Kind::DivergentBarrier, "does not come with it"),
-        (
-            "",
-            "setp.lt.u32 %p1, %i, 32; @%p1 bra A; bar.sync 0; ret; A: bar.sync 0; ret;",
-            64,
-            Kind::DivergentBarrier,
-            "waits at another",
-        ),
-        (
-            "",
-            "setp.lt.u32 %p1, %i, 5; @%p1 bar.warp.sync -1; ret;",
-            32,
-            Kind::DivergentWarp,
-            "names lane 5, which waits",
-        ),
-        (
-            "",
-            "setp.lt.u32 %p1, %i, 5; @!%p1 ret; shfl.sync.down.b32 %r1, %i, 1, 31, -1; ret;",
-            32,
-            Kind::InactiveLane,
-            "lane 5",
-        ),
-        ("", "L: bra L;", 32, Kind::NonTerminating, "more than"),
-        ("", "L: bar.sync 0; bra L;", 32, Kind::NonTerminating, "barriers"),
-        ("", "trap;", 32, Kind::Panic, "a trap"),
-        (
-            "",
-            ".local .b8 own[8]; mov.u64 %d1, own; ld.local.b64 %d2, [%d1+8]; ret;",
-            1,
-            Kind::OutOfBounds,
-            "local memory, which has 8",
-        ),
-    ] {
-        let finding = finding(&module(globals, body), threads);
-        assert!(finding.kind == kind && finding.detail.contains(says), "{body}\n{finding}");
-        assert_eq!(finding.at.map(|at| at.file), Some("test.ptx"), "{finding}");
-    }
-    // Two threads at the same word, with nothing between: both lines are named.
-    let race = format!("{near} st.shared.b32 [%r2], %i;\nld.shared.b32 %r3, [tile+4]; ret;");
-    let found = finding(&module(shared, &race), 32);
-    assert_eq!(found.kind, Kind::Race, "{found}");
-    let lines = [found.at, found.other].map(|at| at.expect("a line").line);
-    assert_eq!(lines[0].abs_diff(lines[1]), 1, "{found}");
-    let ordered = format!("{near} st.shared.b32 [%r2], %i;\nbar.warp.sync -1; ld.shared.b32 %r3, [tile+4]; ret;");
-    assert!(run(&module(shared, &ordered), 1, 32, &[0; 32], 1).findings.is_empty());
-}
-
-#[test]
-fn what_is_not_carried_out_is_said_before_anything_runs() {
-    let error = |body: &str| {
-        let text = module("", body);
-        let module = parse(&text).unwrap_or_else(|error| panic!("{error}"));
-        lower(&module, "e", LINES).map(|_| ()).expect_err(body).to_string()
-    };
-    for (body, says) in [
-        (
-            "bogus.b32 %r1, %r2; tex.2d.f32 %r1, [%r2]; bogus.b32 %r1;",
-            "`bogus.b32`: this instruction is not carried out; 2 other",
-        ),
-        ("add.s32 %r1, %d1, 4;", "line 14, column 1: `add.s32`: `%d1` has 64 bits, and what stands there has 32 bits"),
-        ("add.s32 %r99, %r1, 4;", "`%r99` is no register that it could write"),
-        ("add.s32 %r1, %r2;", "it has 1 operands that are read, and takes 2"),
-        ("bra NOWHERE;", "there is no label `NOWHERE` here"),
-        ("call printf, (%r1);", "`printf` has no body in this module"),
-        ("ld.global.b32 %r1, [nothing];", "there is no `nothing` here"),
-        ("mov.u32 %r1, %envreg3;", "`%envreg3` is neither declared"),
-        ("ld.param.b64 %d1, [p_out+8];", "8 bytes at byte 8 of the parameter `p_out`, which has 8"),
-        ("bar.arrive 0;", "it takes a barrier and a number of threads"),
-    ] {
-        let said = error(body);
-        assert!(said.contains(says), "{said}\n{says}");
-    }
-    let text = module("", "ret;");
-    let parsed = parse(&text).expect("a module");
-    let said = lower(&parsed, "other", LINES).map(|_| ()).expect_err("no entry").to_string();
-    assert_eq!(said, "the module has no entry `other`: it has `e`");
 }
 
 #[test]
@@ -548,50 +451,4 @@ ret;";
     };
     assert_eq!(at("kernels/"), [("kernels/a.rs", 5); 2]);
     assert_eq!(at(""), [("core/ptr.rs", 7); 2]);
-}
-
-#[test]
-fn mutated_modules_are_lowered_and_carried_out_or_refused() {
-    use crate::parse::tests::Random;
-    let text = module(
-        ".shared .align 8 .b8 tile[512];",
-        "and.b32 %r1, %i, 3; setp.ne.u32 %p1, %r1, 0; mov.b32 %r2, 0; mov.u32 %r3, tile; shl.b32 %r4, %i, 3; add.u32 %r3, %r3, %r4;
-LOOP: @%p1 bra NEXT; add.u32 %r2, %r2, 1; setp.lt.u32 %p2, %r2, 4; @%p2 bra LOOP;
-NEXT: ld.global.b64 %d1, [%in]; st.shared.b64 [%r3], %d1; bar.sync 0; ld.shared.v2.b32 {%r5, %r6}, [%r3];
-shfl.sync.down.b32 %r7, %r5, 1, 31, -1; atom.global.add.u32 %r8, [%out], %r7; cvt.rn.f32.u32 %r9, %r8; fma.rn.f32 %r9, %r9, %r9, %r9;
-st.global.b32 [%out+4], %r9; ret;",
-    );
-    let begin = text.find("add.s64 %out").expect("the body");
-    let letters: Vec<_> = (begin..text.len()).filter(|at| text.as_bytes()[*at].is_ascii_alphanumeric()).collect();
-    let mut random = Random(7);
-    let [mut ran, mut refused] = [0, 0];
-    for _ in 0..2000 {
-        // A digit or letter becomes another one of the text.
-        let mut bytes = text.clone().into_bytes();
-        for _ in 0..1 + random.below(2) {
-            let [to, from] = [letters[random.below(letters.len())], letters[random.below(letters.len())]];
-            if bytes[to].is_ascii_digit() == bytes[from].is_ascii_digit() {
-                bytes[to] = bytes[from];
-            }
-        }
-        let text = String::from_utf8(bytes).expect("ASCII");
-        let Ok(parsed) = parse(&text) else { continue };
-        let Ok(program) = lower(&parsed, "e", LINES) else {
-            refused += 1;
-            continue;
-        };
-        let shape = Shape { grid: [2, 1, 1], block: [48, 1, 1], shared_bytes: 0 };
-        let buffers = [Buffer::input("in", 64, |i| i), Buffer::zeroed("out", 64, |_| 0u64)];
-        let plan =
-            buffers.into_iter().fold(Plan::new(shape), |plan, buffer| plan.buffer(buffer.expect("a small buffer")));
-        let limits = engine::Limits { calls: 2000, barriers: 100, ..engine::Limits::default() };
-        let options = Options { threads: 1, limits, ..Options::default() };
-        let words = [Memory::base(0), Memory::base(1)];
-        match simulate(&Arc::new(program), Arc::new(plan), &words, &[false, true], &options, &|_, _| ()) {
-            Ok(_) => ran += 1,
-            Err(Error::Plan { .. }) => refused += 1,
-            Err(error) => panic!("{error}\n{text}"),
-        }
-    }
-    assert!(ran > 200 && refused > 200, "{ran} ran, {refused} were refused");
 }

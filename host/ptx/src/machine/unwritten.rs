@@ -33,7 +33,9 @@ impl Runner {
         let mut found = guard.and_then(|guard| wrong(guard, mask, assigned));
         let mut good = u32::MAX;
         match makes {
-            None => found = found.or_else(|| reads.iter().find_map(|register| wrong(*register, active, assigned))),
+            None | Some(Makes::Shuffled { .. }) => {
+                found = found.or_else(|| reads.iter().find_map(|register| wrong(*register, active, assigned)))
+            }
             Some(Makes::OfAll) => good = reads.iter().fold(good, |good, register| good & assigned[*register as usize]),
             Some(Makes::OfParts) => {
                 good = reads.iter().fold(0, |good, register| good | assigned[*register as usize]);
@@ -42,12 +44,21 @@ impl Runner {
             Some(Makes::Chosen { predicate, of }) => {
                 let Op::Alu { slots, .. } = program.code[at as usize].op else { return true };
                 let chosen = *self.registers.preds.get(slots[3]);
-                let [one, other] = of.map(|register| register.map_or(u32::MAX, |register| assigned[register as usize]));
-                good = assigned[*predicate as usize] & (chosen & one | !chosen & other);
+                let [one, other, predicate] = [of[0], of[1], *predicate]
+                    .map(|register| register.map_or(u32::MAX, |register| assigned[register as usize]));
+                good = predicate & (chosen & one | !chosen & other);
             }
         }
         for register in writes {
             let assigned = &mut assigned[*register as usize];
+            *assigned = *assigned & !active | active & good;
+        }
+        if let (Some(Makes::Shuffled { source, target }), Op::Exchange(number)) = (makes, program.code[at as usize].op)
+        {
+            let (exchange, sources) = (&program.exchanges[number as usize], assigned[*source as usize]);
+            let is_good = |lane: &usize| sources >> self.source_lane(exchange, *lane).0 & 1 == 1;
+            let good = (0..32).filter(is_good).fold(0, |good, lane| good | 1 << lane);
+            let assigned = &mut self.assigned[warp * count..][*target as usize];
             *assigned = *assigned & !active | active & good;
         }
         let Some((register, lanes)) = found else { return true };
@@ -66,9 +77,21 @@ impl Runner {
         }
     }
 
+    /// Bytes of the threads' local memory are as if nobody had written them.
+    pub(super) fn unmark_local(&mut self, begin: usize, bytes: usize) {
+        for byte in begin..begin + bytes {
+            if let Some(marks) = self.local_marks.get_mut(byte / 8) {
+                *marks &= !(1 << (byte % 8));
+            }
+        }
+    }
+
     /// Whether any of some bytes of the threads' local memory has been written, as far as that is watched.
     pub(super) fn is_marked(&self, begin: usize, bytes: usize) -> bool {
         self.local_marks.is_empty()
             || (begin..begin + bytes).any(|byte| self.local_marks[byte / 8] >> (byte % 8) & 1 == 1)
     }
 }
+
+#[cfg(test)]
+mod tests;

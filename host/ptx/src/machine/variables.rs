@@ -122,3 +122,6 @@ impl Fill for HandedOn {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

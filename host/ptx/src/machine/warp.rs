@@ -1,6 +1,5 @@
 //! A warp: where its lanes stand. Those that a branch sends apart go one way after the other, to where they meet again.
 
-use super::call::Activation;
 use crate::program::NONE;
 
 /// Lanes that go together, from where they are to where they meet others.
@@ -105,6 +104,39 @@ impl Warp {
         }
     }
 }
+
+/// The registers that a function had before it was called again.
+#[derive(Debug, Default)]
+pub(super) struct Kept {
+    pub(super) preds: Vec<u32>,
+    pub(super) narrow: Vec<[u32; 32]>,
+    pub(super) wide: Vec<[u64; 32]>,
+}
+
+impl Kept {
+    pub(super) fn bytes(&self) -> usize {
+        4 * self.preds.len() + 128 * self.narrow.len() + 256 * self.wide.len()
+    }
+}
+
+/// A call that has not returned.
+#[derive(Debug)]
+pub(super) struct Activation {
+    pub(super) function: u32,
+    pub(super) call: u32,
+    /// It has returned once the warp has no more frames than that.
+    pub(super) depth: usize,
+    /// Where the caller's frame begins, and the next one may.
+    pub(super) stack: [[u64; 32]; 2],
+    pub(super) kept: Option<Kept>,
+}
+
+/// Barriers that a block has.
+pub(super) const BARRIERS: usize = 17;
+
+/// The threads of a block that have arrived at each barrier without waiting there.
+#[derive(Default)]
+pub(super) struct Arrived(pub(super) [u32; BARRIERS]);
 
 #[cfg(test)]
 mod tests {

@@ -57,7 +57,7 @@ add.u32 d, %x3, n; ret;
 }";
     let body = ".local .align 8 .b8 mine[8]; mov.u64 %d2, mine; mov.b32 %r4, 0; st.local.b32 [mine], %r4;
 and.b32 %r1, %i, 7; call (%r2), even, (%r1, %d2); ld.local.b32 %r3, [mine]; mov.b64 %d1, {%r2, %r3}; st.global.b64 [%out], %d1; ret;";
-    let expected: Vec<_> = (0..32u64).map(|i| i % 8).map(|n| n * (n + 1) / 2 | (n / 2 * 3 + n % 2) << 32).collect();
+    let expected: Vec<_> = (0..32u64).map(|i| i % 8).map(|n| (n * (n + 1) / 2) | ((n / 2 * 3 + n % 2) << 32)).collect();
     assert_eq!(written(&module(globals, body), 32, &[0; 32]), expected);
 }
 

@@ -46,6 +46,9 @@ fn width(number: &str) -> u32 {
     }
 }
 
+/// What names a case, its shape and numbers, and where its factors' elements are.
+type Row = (&'static str, [u32; 3], [&'static str; 4], Place, Place);
+
 struct Case {
     modifiers: &'static str,
     shape: [u32; 3],
@@ -158,7 +161,7 @@ fn products_are_those_of_the_matrices() {
     };
     let words = |i, group, within| (group + 8 * (i % 2), within + 4 * (i / 2));
     let words_right = |i, group, within| (within + 4 * i, group);
-    let cases: [(&str, [u32; 3], [&str; 4], Place, Place); 17] = [
+    let cases: [Row; 17] = [
         ("m16n8k16.row.col.f32.f16.f16.f32", [16, 8, 16], ["f32", "f16", "f16", "f32"], half, half_right),
         ("m16n8k16.row.col.f16.f16.f16.f16", [16, 8, 16], ["f16", "f16", "f16", "f16"], half, half_right),
         ("m16n8k8.row.col.f32.f16.f16.f32", [16, 8, 8], ["f32", "f16", "f16", "f32"], half, half_right),

@@ -1,6 +1,8 @@
 //! The sanitizer against the corpus: every planted bug is reported in full, the same bytes on any number of threads, and no
 //! twin is.
 
+mod ptx;
+
 use busload::sim::{Limits, Options};
 use busload_tests::{checked, on_threads, root, simulate};
 use corpus::patterns::{Pattern, patterns};
@@ -23,19 +25,44 @@ fn report(kernel: Kernel, plan: &Arc<Plan>, options: &Options) -> String {
 }
 
 /// A bug's report with the positions that its marks stand for.
-fn expected(Bug { kernel, report, .. }: &Bug) -> String {
+fn expected(bug: &Bug) -> String {
+    placed(bug, bug.report)
+}
+
+/// A report of a bug with the positions that marks stand for.
+fn placed(Bug { kernel, .. }: &Bug, report: &str) -> String {
     let path = kernel.file;
     let text = std::fs::read_to_string(root().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"));
-    let lines = text.lines().zip(1..).skip(kernel.line as usize);
-    let body = lines.take_while(|(line, _)| *line != "#[kernel]");
+    // A comment alone marks what stands in the line before.
+    let is_comment = |line: &str| line.trim_start().starts_with("// ");
+    let before = std::iter::once("").chain(text.lines());
+    let lines = text.lines().zip(before).zip(1u32..).map(|((line, before), number)| match is_comment(line) {
+        true => (marks(line), before, number - 1),
+        false => (marks(line), line, number),
+    });
+    let lines: Vec<_> = lines.collect();
+    let body = lines.iter().skip(kernel.line as usize).take_while(|(_, line, _)| *line != "#[kernel]");
+    // A word stands in a function that kernels call.
+    let shared = lines.iter().filter(|(marks, ..)| marks.iter().any(|(mark, _)| mark.len() > 1));
     let mut report = report.replace("{kernel}", &format!("{path}:{}:1", kernel.line));
-    for (line, number) in body {
-        let Some((mark, token)) = line.rsplit_once("// ").and_then(|(_, mark)| mark.split_once(": ")) else { continue };
-        let column = line.find(&format!("{token}(")).unwrap_or_else(|| panic!("{path}:{number}: no {token}")) + 1;
-        report = report.replace(&format!("{{{mark}}}"), &format!("{path}:{number}:{column}"));
+    for (marks, line, number) in body.chain(shared) {
+        for (mark, token) in marks {
+            let place = format!("{{{mark}}}");
+            if report.contains(&place) {
+                let found = line.find(&format!("{token}(")).or_else(|| line.find(token));
+                let column = found.unwrap_or_else(|| panic!("{path}:{number}: no {token}")) + 1;
+                report = report.replace(&place, &format!("{path}:{number}:{column}"));
+            }
+        }
     }
     assert!(!report.contains('{'), "{}: a mark is missing: {report}", kernel.name);
     report
+}
+
+/// The marks at the end of a line, as in `// A: load, B: store`: each with the text at whose begin it stands.
+fn marks(line: &str) -> Vec<(&str, &str)> {
+    let marks = line.rsplit_once("// ").map_or("", |(_, marks)| marks);
+    marks.split(", ").filter_map(|mark| mark.split_once(": ")).collect()
 }
 
 #[test]
