@@ -11,11 +11,17 @@
 //!
 //! Beside what the engine's sanitizer finds there are reads of tiles whose copies have not arrived, of local memory that the thread has
 //! not written, and of registers. A register that some way leaves unwritten (`assigned`) is followed at run time, lane by lane: arithmetic
-//! and shuffles hand on what it holds, and to go by it, as an address, a condition, or a value that is stored, is a finding.
+//! and shuffles hand on what it holds, and to go by it, as an address, a condition, or a value that is stored, is a finding. In functions
+//! that are called as such, and not inlined, registers are not followed. Local memory is watched by elements: one is unwritten if none of
+//! its bytes has been written, since structures are copied with their padding.
 //!
 //! Every instruction that is lowered is exact, approximate or ignored ([`Program::exactness`]); one that is not lowered is an error before
 //! anything runs. Functions are inlined, but for those that call themselves or are called by address. A cluster is one block. Of textures,
 //! surfaces, tensor maps, sparse matrices and clusters of several blocks nothing is carried out.
+//!
+//! Where no source says what the hardware asks of memory, it is assumed: `ldmatrix` and `stmatrix` are one request of 16 bytes for each
+//! lane that names a row; `wmma.load` and `wmma.store` are one for each register, laid out as in `mma`; copies in bulk are requests of 16
+//! bytes a lane; what `mbarrier` does are atomics in shared memory; and what `wgmma` reads there is checked, and is no request.
 //!
 //! The parser is its own. Of the published ones `ptx-90-parser` is deprecated by its author, `singe-ptx` is an alpha without a licence,
 //! and ZLUDA's is no package of the registry; this one borrows the text, names the token and column of an error, bounds nesting, and

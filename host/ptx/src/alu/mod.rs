@@ -9,6 +9,7 @@ mod half;
 mod integer;
 mod narrow;
 mod op;
+mod video;
 
 pub(crate) use compare::{Combination, comparison};
 pub(crate) use exact::{BF16, F16};
@@ -26,6 +27,7 @@ pub(crate) fn find(form: &Form<'_>) -> Option<(Alu, Option<u32>)> {
         "mov" => return moved(form.ty()?).map(|alu| (alu, None)),
         "selp" => return selected(form.ty()?).map(|alu| (alu, None)),
         "slct" => return slct(form).map(|alu| (alu, None)),
+        opcode if opcode.starts_with('v') => return video::find(form),
         _ => {}
     }
     let ty = form.ty()?;

@@ -15,6 +15,7 @@ impl<'m, 'a> Lowering<'m, 'a> {
             "cvt" => self.cvt(instruction, &form),
             "cvta" => self.cvta(instruction),
             "isspacep" => self.isspacep(instruction),
+            "set" if matches!(form.ty(), Some(Type::F16x2 | Type::Bf16x2)) => self.set_of_pairs(instruction, &form),
             "set" => self.set(instruction, &form),
             "addc" | "subc" | "madc" => self.carrying(instruction, &form),
             "add" | "sub" | "mad" if form.has("cc") => self.carrying(instruction, &form),
@@ -284,33 +285,63 @@ impl<'m, 'a> Lowering<'m, 'a> {
         let [Operand::Pair(low, high), a, b, rest @ ..] = instruction.operands.as_slice() else {
             return Err("it takes `p|q` and two operands to compare".to_owned());
         };
-        let one = if form.ty() == Some(Type::F16x2) { Type::Float(16) } else { Type::Bf16 };
-        let alu = alu::comparison(form, one).ok_or("this comparison is not carried out")?;
-        let [a, b] = [self.source(a, Class::Narrow)?, self.source(b, Class::Narrow)?];
-        let with = match (Combination::of(form), rest) {
-            (None, []) => None,
-            (Some(combination), [with]) => Some((combination, self.source(with, Class::Pred)?)),
-            _ => return Err("its operands do not fit `.and`, `.or` or `.xor`".to_owned()),
-        };
-        let mut results = Vec::new();
-        for shift in [0, 16] {
-            let shift = self.holding(Class::Narrow, Value::Bits(shift));
-            let halves = [self.scratch(Class::Half), self.scratch(Class::Half)];
-            for (half, whole) in halves.into_iter().zip([a, b]) {
-                self.emit_alu(lanes!(Half <- |a: Narrow, b: Narrow| a >> b), half, &[whole, shift])?;
-            }
-            let result = self.scratch(Class::Pred);
-            self.emit_alu(Some(alu), result, &halves)?;
-            if let Some((combination, with)) = with {
-                self.emit_alu(combination.alu(), result, &[result, with])?;
-            }
-            results.push(result);
-        }
+        let results = self.compared_pairs(form, [a, b], rest)?;
         for (target, result) in [&**low, &**high].into_iter().zip(results) {
             let target = self.target(target, Class::Pred)?;
             self.emit_alu(alu::copy(Class::Pred), target, &[result])?;
         }
         Ok(())
+    }
+
+    /// The predicates of the lower and the upper one of two pairs that are compared.
+    fn compared_pairs(
+        &mut self,
+        form: &Form<'a>,
+        pairs: [&Operand<'a>; 2],
+        with: &[Operand<'a>],
+    ) -> Result<[u32; 2], Failure> {
+        let one = if form.ty() == Some(Type::F16x2) { Type::Float(16) } else { Type::Bf16 };
+        let alu = alu::comparison(form, one).ok_or("this comparison is not carried out")?;
+        let [a, b] = pairs;
+        let wholes = [self.source(a, Class::Narrow)?, self.source(b, Class::Narrow)?];
+        let with = match (Combination::of(form), with) {
+            (None, []) => None,
+            (Some(combination), [with]) => Some((combination, self.source(with, Class::Pred)?)),
+            _ => return Err("its operands do not fit `.and`, `.or` or `.xor`".to_owned()),
+        };
+        let results = [self.scratch(Class::Pred), self.scratch(Class::Pred)];
+        for (result, shift) in results.into_iter().zip([0, 16]) {
+            let shift = self.holding(Class::Narrow, Value::Bits(shift));
+            let halves = [self.scratch(Class::Half), self.scratch(Class::Half)];
+            for (half, whole) in halves.into_iter().zip(wholes) {
+                self.emit_alu(lanes!(Half <- |a: Narrow, b: Narrow| a >> b), half, &[whole, shift])?;
+            }
+            self.emit_alu(Some(alu), result, &halves)?;
+            if let Some((combination, with)) = with {
+                self.emit_alu(combination.alu(), result, &[result, with])?;
+            }
+        }
+        Ok(results)
+    }
+
+    /// `set` of pairs: 1 or 0 for each of the two, or all bits or none.
+    fn set_of_pairs(&mut self, instruction: &'m Instruction<'a>, form: &Form<'a>) -> Result<(), Failure> {
+        let [target, a, b, rest @ ..] = instruction.operands.as_slice() else {
+            return Err("it takes a register and two operands to compare".to_owned());
+        };
+        let yes = match form.types.first() {
+            Some(Type::F16x2) => 0x3C00,
+            Some(Type::Bf16x2) => 0x3F80,
+            Some(Type::Unsigned(32) | Type::Signed(32)) => 0xFFFF,
+            _ => return Err("this type is not carried out".to_owned()),
+        };
+        let yes = self.holding(Class::Narrow, Value::Bits(yes));
+        let [low, high] = self.compared_pairs(form, [a, b], rest)?;
+        let target = self.target(target, Class::Narrow)?;
+        let alu = lanes!(Narrow <- |yes: Narrow, low: Pred, high: Pred| {
+            (if low { yes } else { 0 }) | (if high { yes << 16 } else { 0 })
+        });
+        self.emit_alu(alu, target, &[yes, low, high])
     }
 
     /// `lop3` with a predicate: whether any bit is set, and another predicate.

@@ -126,7 +126,6 @@ fn ten_thousand_mutations_give_results_findings_or_errors() {
         longest = longest.max((begin.elapsed(), number));
         counts[became as usize] += 1;
     }
-    println!("{counts:?}, the longest of {longest:?}");
     // None of the four is rare.
     assert!(counts.iter().all(|count| *count > 200), "{counts:?}");
     assert!(longest.0 < Duration::from_secs(5), "{longest:?}");
