@@ -322,3 +322,71 @@ fn calls_by_name_through_pointers_and_of_themselves() {
     let called = |i: i64| if i % 2 == 0 { 2 * i } else { i * i };
     ran.holds("out", &exactly((0..50).map(|i| called(i) + fibonacci[i as usize % 8])), 0.0);
 }
+
+/// Pieces that keys and values are made of, to put in the place of others.
+const PIECES: [&str; 24] = [
+    "-1",
+    "0",
+    "1e999",
+    "nan",
+    "9223372036854775807",
+    "\"\"",
+    "\"i8\"",
+    "\"bf16\"",
+    "\"noise\"",
+    "\"ramp\"",
+    "[]",
+    "[1, 2, 3]",
+    "{",
+    "}",
+    "]",
+    "value",
+    "buffer",
+    "length",
+    "range = [0, 9223372036854775807]",
+    "step = -0.5",
+    "bytes = \"00\"",
+    "npy = \"kernels.cu\"",
+    "=",
+    "\n",
+];
+
+#[test]
+fn a_launch_file_that_was_damaged_is_an_error_or_a_launch_and_never_a_panic() {
+    let path = root().join("tests/foreign/histogram_shared.toml");
+    let text = fs::read_to_string(&path).expect("a launch file");
+    let mut state = 1u64;
+    let mut random = |below: usize| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) as usize % below
+    };
+    let (mut launches, mut errors) = (0, 0);
+    for _ in 0..4000 {
+        let mut words: Vec<&str> = text.split_inclusive([' ', '\n', ',']).collect();
+        for _ in 0..=random(3) {
+            let place = random(words.len());
+            match random(3) {
+                0 => drop(words.remove(place)),
+                1 => words[place] = PIECES[random(PIECES.len())],
+                _ => words.insert(place, PIECES[random(PIECES.len())]),
+            }
+        }
+        let source = Source { file: "kernels.ptx", module: &MODULE };
+        let ready = LaunchFile::parse(&path, words.concat()).and_then(|file| prepare(&file, &source, None));
+        match ready {
+            Ok(ready) => {
+                launches += 1;
+                for buffer in ready.iter().flat_map(|ready| &ready.plan.buffers) {
+                    if let Before::Filled(fill) = &buffer.before {
+                        let _ = (fill.bits(0), fill.bits(buffer.len - 1));
+                    }
+                }
+            }
+            Err(error) => {
+                errors += 1;
+                assert!(error.to_string().contains("histogram_shared.toml"), "{error}");
+            }
+        }
+    }
+    assert!(launches > 50 && errors > 1000, "{launches} launches, {errors} errors");
+}

@@ -3,6 +3,7 @@
 use assert_cmd::Command;
 use assert_cmd::assert::Assert;
 use busload::ptx::EMBEDDED;
+use busload_tests::root;
 use serde_json::Value;
 use std::fs;
 use std::path::Path;
@@ -294,6 +295,17 @@ fn a_thread_that_does_not_end_is_stopped() {
     fs::write(folder.path().join("scale.ptx"), SCALE.replace("ret;", "bra end;")).expect("a file");
     let report = json(folder.path(), 1, &["run", "scale.toml", "--max-steps", "1000"]);
     assert_eq!(report["results"][0]["findings"][0]["kind"], "does not end");
+}
+
+#[test]
+fn the_example_in_the_documentation_is_what_is_printed() {
+    let text = fs::read_to_string(root().join("docs/running-your-ptx.md")).expect("the page");
+    let (_, example) = text.split_once("$ busload run tests/foreign/histogram_shared.toml\n").expect("the example");
+    let (example, _) = example.split_once("```").expect("its end");
+    let printed =
+        busload(root(), &["run", "tests/foreign/histogram_shared.toml"]).success().get_output().stdout.clone();
+    let printed = String::from_utf8(printed).expect("text");
+    assert!(example.lines().count() > 8 && printed.starts_with(example), "{printed}");
 }
 
 /// One kernel of the committed build as a module of its own, without its line table.

@@ -159,13 +159,32 @@ fn run(matches: &ArgMatches, mut arguments: Vec<OsString>) -> Result<bool> {
             }
             cli::run(&commands().get_matches_from(&arguments))
         }
-        Some(("bench" | "verify", sub)) => match fresh_ptx(sub)? {
+        Some(("bench", sub)) => match fresh_ptx(sub)? {
             Some(file) => {
                 arguments.extend(["--ptx".into(), file.into()]);
                 cli::run(&commands().get_matches_from(&arguments))
             }
             None => cli::run(matches),
         },
+        Some(("verify", sub)) => {
+            let is_chosen = ["machine", "ptx"].iter().any(|name| sub.contains_id(name));
+            match fresh_ptx(sub)? {
+                Some(file) => {
+                    arguments.extend(["--ptx".into(), file.into()]);
+                    // The user named no build, so the source is not left out for this one.
+                    let machine: &[&str] = if is_chosen { &[] } else { &["--machine", "both"] };
+                    arguments.extend(machine.iter().map(OsString::from));
+                }
+                None if !is_chosen && !sources::is_fresh(&Ptx::embedded())? => {
+                    report::say(
+                        "The committed PTX is of other sources (`cargo xtask ptx` rebuilds it): it is not carried out.",
+                    );
+                    arguments.extend(["--machine", "source"].map(OsString::from));
+                }
+                None => {}
+            }
+            cli::run(&commands().get_matches_from(&arguments))
+        }
         _ => cli::run(matches),
     }
 }

@@ -38,7 +38,7 @@ pub(super) fn command() -> Command {
         )
         .after_help(
             "Examples:\n  \
-             busload run --describe kernels.ptx -o kernels.toml   every entry with its parameters, to start from\n  \
+             busload run --describe kernels.ptx -o kernels.toml   every entry, to start from\n  \
              busload run kernels.toml                             the launches of that file\n  \
              busload run kernels.ptx --launch other.toml --chip h200\n  \
              busload run kernels.toml --entry scale --html scale.html\n  \
@@ -110,7 +110,7 @@ pub(super) fn command() -> Command {
             Arg::new("max-steps")
                 .long("max-steps")
                 .value_name("N")
-                .help("Take a thread that branches back more often than that not to end")
+                .help("Take a warp that branches back more often than that not to end [default: 16777216]")
                 .help_heading("The simulator")
                 .hide_short_help(true)
                 .value_parser(value_parser!(u64).range(1..)),

@@ -49,6 +49,9 @@ pub(super) fn idle(matches: &ArgMatches, names: &[&str]) -> Option<String> {
 pub(super) fn fronts(matches: &ArgMatches, both: bool) -> Result<[bool; 2], Usage> {
     let (machine, file) = (matches.get_one::<String>("machine"), matches.get_one::<String>("ptx"));
     match (machine.map(String::as_str), file) {
+        (Some("both"), _) => Ok([true, true]),
+        // Beside the source machine a GPU may launch it.
+        (Some("source"), Some(_)) if both && chosen_machine(matches) != On::Sim => Ok([true, false]),
         (Some("source"), Some(file)) => Err(anyhow::anyhow!(
             "--machine source --ptx {file}: the source machine takes no PTX: leave one of the two out"
         )

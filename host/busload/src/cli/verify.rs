@@ -32,8 +32,8 @@ pub(super) fn command() -> Command {
             Arg::new("machine")
                 .long("machine")
                 .value_name("MACHINE")
-                .help("On the CPU, carry kernels out from their source, or from their PTX, alone")
-                .value_parser(PossibleValuesParser::new(["source", "ptx"])),
+                .help("On the CPU, carry kernels out from their source, from their PTX, or from both [default: both, or that of --ptx]")
+                .value_parser(PossibleValuesParser::new(["source", "ptx", "both"])),
         )
         .arg(ptx().help("Take the kernels of this PTX instead of those built in: on the CPU, and on a GPU"))
         .arg(resume())

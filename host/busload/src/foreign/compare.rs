@@ -107,16 +107,18 @@ impl std::fmt::Display for Compared {
         let Self { buffer, with, elements, wrong, first, largest, largest_at, tolerance } = self;
         let how = match tolerance {
             None => "bit for bit".to_owned(),
-            Some([absolute, relative]) => format!("within {absolute} + {relative} of the value"),
+            Some([absolute, 0.0]) => format!("within {absolute:?}"),
+            Some([0.0, relative]) => format!("within {relative:?} of the value"),
+            Some([absolute, relative]) => format!("within {absolute:?} and {relative:?} of the value"),
         };
         if *wrong == 0 {
-            write!(f, "`{buffer}` is as {with}: {elements} elements {how}")?;
+            write!(f, "`{buffer}` is as in {with}: {elements} elements {how}")?;
             return match *largest > 0.0 {
                 true => write!(f, "; the farthest is off by {largest:.3e}, at [{largest_at}]"),
                 false => Ok(()),
             };
         }
-        write!(f, "{wrong} of {elements} elements of `{buffer}` are not as {with} has them, {how}:")?;
+        write!(f, "{wrong} of {elements} elements of `{buffer}` are not as in {with}, {how}:")?;
         for (place, Wrong { element, expected, actual }) in first.iter().enumerate() {
             let comma = if place == 0 { "" } else { ";" };
             write!(f, "{comma} [{element}] is {actual}, expected {expected}")?;
@@ -142,11 +144,11 @@ mod tests {
     #[test]
     fn without_a_tolerance_every_bit_counts() {
         let same = compared("f32", None, &[(1.0, 1.0), (-0.5, -0.5)]);
-        assert_eq!(same.to_string(), "`out` is as out.npy: 2 elements bit for bit");
+        assert_eq!(same.to_string(), "`out` is as in out.npy: 2 elements bit for bit");
         let off = compared("f32", None, &[(1.0, 1.0), (1.0, 1.5), (0.0, -0.0), (2.0, f64::NAN)]);
         assert_eq!(
             off.to_string(),
-            "3 of 4 elements of `out` are not as out.npy has them, bit for bit: [1] is 1.5, expected 1; [2] is -0, expected \
+            "3 of 4 elements of `out` are not as in out.npy, bit for bit: [1] is 1.5, expected 1; [2] is -0, expected \
              0; [3] is NaN (0x7fc00000), expected 2; the farthest is off by inf, at [3]"
         );
     }
@@ -154,6 +156,11 @@ mod tests {
     #[test]
     fn a_tolerance_is_a_sum_and_infinities_are_near_themselves_alone() {
         let tolerance = Some(Tolerance { absolute: 0.5, relative: 0.1 });
+        let said =
+            |absolute, relative| compared("f64", Some(Tolerance { absolute, relative }), &[(1.0, 1.0)]).to_string();
+        assert!(said(0.5, 0.0).ends_with("1 elements within 0.5"));
+        assert!(said(0.0, 1e-5).ends_with("within 1e-5 of the value"));
+        assert!(said(0.5, 0.1).ends_with("within 0.5 and 0.1 of the value"));
         let pairs = [(10.0, 11.5), (0.0, 0.5), (f64::INFINITY, f64::INFINITY), (f64::NAN, f64::NAN)];
         assert_eq!(compared("f64", tolerance, &pairs).wrong, 0);
         for pair in [(10.0, 11.6), (0.0, 0.6), (f64::INFINITY, 1e300), (1.0, f64::INFINITY), (1.0, f64::NAN)] {

@@ -186,6 +186,26 @@ mod tests {
     }
 
     #[test]
+    fn an_array_that_was_damaged_is_an_error_or_an_array() {
+        let whole = of_numpy(WHOLE, &data());
+        let (mut arrays, mut errors) = (0, 0);
+        for at in 0..whole.len() {
+            for byte in [0, b'0', b'9', b'\'', b'(', b'<', 0xFF] {
+                let mut damaged = whole.clone();
+                damaged[at] = byte;
+                match parse(&damaged) {
+                    Ok(array) => {
+                        arrays += 1;
+                        let _ = (0..array.len().min(100)).fold(0, |sum, i| sum ^ array.bits(i, 8));
+                    }
+                    Err(_) => errors += 1,
+                }
+            }
+        }
+        assert!(arrays > 100 && errors > 100, "{arrays} arrays, {errors} errors");
+    }
+
+    #[test]
     fn what_is_no_such_array_is_refused_by_what_it_is() {
         let whole = of_numpy(WHOLE, &data());
         for (bytes, reason) in [

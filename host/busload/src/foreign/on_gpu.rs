@@ -65,7 +65,7 @@ fn compare(prepared: &Prepared<'_>, ready: &Ready, simulated: &Outcome) -> Resul
         if last != Some(number) {
             last = Some(number);
             let tolerance = results.tolerance.or_else(|| ready.is_approximate().then_some(APPROXIMATE));
-            comparisons.push(Comparison::new(buffer.name, "it was simulated".to_owned(), results.ty, tolerance));
+            comparisons.push(Comparison::new(buffer.name, "the simulation".to_owned(), results.ty, tolerance));
         }
         let Some(comparison) = comparisons.last_mut() else { return };
         let size = buffer.element.size() as usize;

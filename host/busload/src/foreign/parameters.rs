@@ -21,11 +21,14 @@ pub struct Use {
 }
 
 impl Use {
-    /// The type of elements that a launch file starts with: the narrowest that is accessed, a number with a fraction before others.
+    /// The type of elements that a launch file starts with: what is accessed, floating-point numbers and narrow ones before others. Bits
+    /// of no type are mostly those of floating-point numbers.
     #[must_use]
     pub fn element(&self) -> &'static str {
-        let order = ["f32", "f64", "f16", "bf16", "i8", "u8", "i16", "u16", "i32", "u32", "i64", "u64"];
-        order.into_iter().find(|name| self.types.contains(name)).unwrap_or("f32")
+        let typed = ["f32", "f64", "f16", "bf16", "i8", "u8", "i16", "u16", "i32", "u32", "i64", "u64"];
+        let bits = [("b8", "u8"), ("b16", "f16"), ("b32", "f32"), ("b64", "f64")];
+        let order = typed.map(|name| (name, name)).into_iter().chain(bits);
+        order.into_iter().find(|(name, _)| self.types.contains(name)).map_or("f32", |(_, element)| element)
     }
 }
 
@@ -148,6 +151,10 @@ fn element(ty: Type) -> &'static str {
         (Type::Signed(16), _) => "i16",
         (Type::Signed(32), _) => "i32",
         (Type::Signed(64), _) => "i64",
+        (Type::Bits(8), _) => "b8",
+        (Type::Bits(16), _) => "b16",
+        (Type::Bits(32), _) => "b32",
+        (Type::Bits(64), _) => "b64",
         (_, 8) => "u8",
         (_, 16) => "u16",
         (_, 64) => "u64",

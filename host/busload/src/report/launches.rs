@@ -7,7 +7,7 @@ use super::width::{width, wrapped};
 use crate::foreign::record::{InlinedRecord, InstructionsRecord, OnGpu, PredictedRecord, RunRecord};
 use crate::record::SiteRecord;
 use crate::sim::coalesce::SECTOR;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 /// What came of launches.
@@ -54,10 +54,7 @@ fn launch(run: &RunRecord, width: usize) -> String {
         text += "It makes no requests of global, shared or constant memory.\n";
     }
     let mut below = String::new();
-    for InlinedRecord { file, line, column, at } in inlined {
-        let places: Vec<_> = at.iter().map(|chain| chain.join(", ")).collect();
-        let _ = writeln!(below, "{file}:{line}:{column} is inlined at {}", places.join("; and at "));
-    }
+    below += &inlined_at(inlined);
     for site in sites {
         for note in &site.notes {
             let _ = writeln!(below, "{}:{}:{}, {} {}: {note}.", site.file, site.line, site.column, site.space, site.op);
@@ -81,6 +78,22 @@ fn launch(run: &RunRecord, width: usize) -> String {
         printed.lines().for_each(|line| text += &format!("  {line}\n"));
     }
     text
+}
+
+/// Where inlined code was called, a line for each place.
+fn inlined_at(inlined: &[InlinedRecord]) -> String {
+    let mut places = BTreeMap::<_, BTreeSet<u32>>::new();
+    for InlinedRecord { file, line, at, .. } in inlined {
+        places.entry((file, at)).or_default().insert(*line);
+    }
+    let place = |((file, at), lines): ((&String, &Vec<Vec<String>>), BTreeSet<u32>)| {
+        let chain = |chain: &Vec<String>| chain.iter().map(|call| file_name(call)).collect::<Vec<_>>().join(", ");
+        let (file, verb) = (file_name(file), if lines.len() == 1 { "is" } else { "are" });
+        let lines = lines.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+        let at = at.iter().map(chain).collect::<Vec<_>>().join("; and at ");
+        format!("{file}:{lines} {verb} inlined at {at}\n")
+    };
+    places.into_iter().map(place).collect()
 }
 
 /// Which instructions are not exact.
@@ -185,4 +198,43 @@ fn gpu(on_gpu: &OnGpu) -> String {
 fn extent(axes: [u32; 3]) -> String {
     let last = axes.iter().rposition(|&n| n > 1).unwrap_or(0);
     axes[..=last].iter().map(ToString::to_string).collect::<Vec<_>>().join("x")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_that_were_inlined_at_the_same_places_are_named_together() {
+        let inlined = |line, column, at: &[&[&str]]| InlinedRecord {
+            file: "/home/me/tiles.cuh".into(),
+            line,
+            column,
+            at: at.iter().map(|chain| chain.iter().map(|call| (*call).to_owned()).collect()).collect(),
+        };
+        let once: &[&[&str]] = &[&["/home/me/kernel.cu:50:5"]];
+        let twice: &[&[&str]] = &[&["/home/me/tiles.cuh:9:1", "/home/me/kernel.cu:50:5"], &["/home/me/kernel.cu:60:5"]];
+        assert_eq!(
+            inlined_at(&[inlined(21, 3, once), inlined(26, 3, once), inlined(26, 9, once), inlined(30, 1, twice)]),
+            "tiles.cuh:21, 26 are inlined at kernel.cu:50:5\n\
+             tiles.cuh:30 is inlined at tiles.cuh:9:1, kernel.cu:50:5; and at kernel.cu:60:5\n"
+        );
+    }
+
+    #[test]
+    fn what_is_not_exact_is_named() {
+        let named = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+        let exact = InstructionsRecord { count: 9, ..InstructionsRecord::default() };
+        assert_eq!(exactness(&exact), "All of its 9 instructions are exact.\n");
+        let open = InstructionsRecord {
+            approximate: named(&["ex2.approx.f32", "rcp.approx.f32"]),
+            ignored: named(&["prefetch.global.L2"]),
+            ..exact
+        };
+        assert_eq!(
+            exactness(&open),
+            "Of its 9 instructions all are exact but approximate: `ex2.approx.f32`, `rcp.approx.f32`; passed over: \
+             `prefetch.global.L2`.\n"
+        );
+    }
 }
