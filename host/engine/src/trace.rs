@@ -214,6 +214,9 @@ impl Trace {
             warp => self.touched.get(usize::from(warp)).is_none_or(goes_on),
         };
         if kept {
+            if let Some(touched) = self.touched.get_mut(usize::from(warp)) {
+                *touched += u32::from(what == What::Instructions);
+            }
             if self.lanes.len() < WITH_LANES {
                 self.lanes.push(Lanes { mask: 0, addresses: 0 });
             }

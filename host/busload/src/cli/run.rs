@@ -34,7 +34,8 @@ pub(super) fn command() -> Command {
              sanitizer finds, with the lines. What it cannot carry out is refused before anything runs.\n\n\
              --on gpu launches the same on a GPU, compares its outputs with the simulated ones, and times it. They must be \
              equal bit for bit; where the kernel has approximate instructions or adds floating-point numbers by atomics, \
-             whose order nothing says, numbers may be off by 1e-5 of the value, or by what the launch file allows.",
+             whose order nothing says, numbers may be off by 1e-5 of the value and 1e-5 of the mean magnitude in \
+             their buffer, or by what the launch file allows.",
         )
         .after_help(
             "Examples:\n  \

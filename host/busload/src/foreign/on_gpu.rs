@@ -2,6 +2,7 @@
 
 use super::argument::{Parameter, Tolerance};
 use super::compare::{Compared, Comparison};
+use super::element::Type;
 use super::prepare::Ready;
 use super::record::OnGpu;
 use crate::bench::{L2, Samples, measure};
@@ -11,8 +12,20 @@ use crate::sim::Outcome;
 use crate::timing::timed;
 use gpu::suite::POISON;
 
-/// How far a number may be off from the simulated one, as a share of it, where arithmetic is approximate or its order open.
-pub const APPROXIMATE: Tolerance = Tolerance { absolute: 0.0, relative: 1e-5 };
+/// How far a number may be off from the simulated one where arithmetic is approximate or its order open: so much of the number, and of the
+/// mean magnitude in its buffer, since sums may cancel.
+const NEAR: f64 = 1e-5;
+
+/// Elements of a buffer whose magnitudes are looked at.
+const LOOKED_AT: u64 = 1 << 16;
+
+fn near(simulated: &Outcome, buffer: usize, elements: u64, ty: Type) -> Tolerance {
+    let magnitude = |i| simulated.bits(buffer, i).map(|bits| ty.value(bits).abs()).filter(|value| value.is_finite());
+    let (sum, count) = (0..elements.min(LOOKED_AT))
+        .filter_map(magnitude)
+        .fold((0.0, 0u32), |(sum, count), value| (sum + value, count + 1));
+    Tolerance { absolute: NEAR * sum / f64::from(count.max(1)), relative: NEAR }
+}
 
 /// What came of a launch on a GPU.
 pub struct Done {
@@ -64,7 +77,9 @@ fn compare(prepared: &Prepared<'_>, ready: &Ready, simulated: &Outcome) -> Resul
         let results = &ready.results[number];
         if last != Some(number) {
             last = Some(number);
-            let tolerance = results.tolerance.or_else(|| ready.is_approximate().then_some(APPROXIMATE));
+            let tolerance = results
+                .tolerance
+                .or_else(|| ready.is_approximate().then(|| near(simulated, number, buffer.len, results.ty)));
             comparisons.push(Comparison::new(buffer.name, "the simulation".to_owned(), results.ty, tolerance));
         }
         let Some(comparison) = comparisons.last_mut() else { return };
