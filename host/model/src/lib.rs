@@ -166,8 +166,8 @@ const WHOLE_EFFORT: u64 = 70;
 const SAMPLE: u64 = 20;
 
 impl Default for Effort {
-    /// Some seconds a launch. Against measurements of 271 launches on an H200 it was off by 3.8 % in the median, and without a limit
-    /// by 3.7 % (`results/nvidia-h200/replayed.tsv`, `predicted.json`).
+    /// Some seconds a launch. Against measurements of 271 launches on an H200 it was off by 3.1 % in the median
+    /// (`results/nvidia-h200/predicted.json`).
     fn default() -> Self {
         Self { most: LINES, ..Self::unlimited() }
     }

