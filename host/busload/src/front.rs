@@ -3,7 +3,7 @@
 use crate::cases::Run;
 use crate::explain::Explanation;
 use crate::foreign::{lines, page};
-use crate::predict::{self, Chip, Effort, NotPredicted, Prediction};
+use crate::predict::{Chip, Effort, NotPredicted, Prediction};
 use crate::ptx::{self, Ptx};
 use crate::sim::{self, Options, Outcome, SimulationError};
 use engine::Memory;
@@ -194,9 +194,9 @@ impl Front {
     /// Predicts what `chip` makes of a run.
     ///
     /// # Errors
-    /// As [`predict::predict`].
+    /// As [`predict`].
     pub fn predict(&self, run: &Run, chip: &Chip, effort: Effort) -> Result<Prediction, NotPredicted> {
-        let Self::Ptx(build) = self else { return predict::predict(run, chip, effort) };
+        let Self::Ptx(build) = self else { return predict(run, chip, effort) };
         let subject = model::Subject {
             family: run.family.name,
             launch: run.plan.launch,
@@ -206,4 +206,28 @@ impl Front {
         };
         model::predict(&subject, chip, effort)
     }
+}
+
+/// Predicts what `chip` makes of a run, carried out from the committed PTX, or from its source if it is not in that.
+///
+/// # Errors
+/// If the run cannot be simulated, the simulator finds something wrong with it, the chip cannot run it, or it does what is not modelled.
+pub fn predict(run: &Run, chip: &Chip, effort: Effort) -> Result<Prediction, NotPredicted> {
+    if let Ok(build) = Build::committed(&[run.kernel])
+        && build.has(&run.kernel)
+    {
+        return Front::Ptx(Box::new(build)).predict(run, chip, effort);
+    }
+    let subject = model::Subject {
+        family: run.family.name,
+        launch: run.plan.launch,
+        low: Some(
+            "the kernel is not in the built-in PTX: assumed are one load in flight a warp and one instruction before each access; \
+             `cargo xtask ptx` builds it in",
+        ),
+        simulate: &|options| {
+            sim::simulate(run.kernel, run.plan.clone(), options, &|_, _| ()).map_err(|error| error.to_string())
+        },
+    };
+    model::predict(&subject, chip, effort)
 }

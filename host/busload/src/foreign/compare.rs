@@ -107,9 +107,9 @@ impl std::fmt::Display for Compared {
         let Self { buffer, with, elements, wrong, first, largest, largest_at, tolerance } = self;
         let how = match tolerance {
             None => "bit for bit".to_owned(),
-            Some([absolute, 0.0]) => format!("within {absolute:.3e}"),
+            Some([absolute, 0.0]) => format!("within {absolute:?}"),
             Some([0.0, relative]) => format!("within {relative:?} of the value"),
-            Some([absolute, relative]) => format!("within {absolute:.3e} and {relative:?} of the value"),
+            Some([absolute, relative]) => format!("within {absolute:?} and {relative:?} of the value"),
         };
         if *wrong == 0 {
             write!(f, "`{buffer}` is as in {with}: {elements} elements {how}")?;

@@ -24,7 +24,9 @@ fn near(simulated: &Outcome, buffer: usize, elements: u64, ty: Type) -> Toleranc
     let (sum, count) = (0..elements.min(LOOKED_AT))
         .filter_map(magnitude)
         .fold((0.0, 0u32), |(sum, count), value| (sum + value, count + 1));
-    Tolerance { absolute: NEAR * sum / f64::from(count.max(1)), relative: NEAR }
+    let absolute = NEAR * sum / f64::from(count.max(1));
+    // Two digits are enough.
+    Tolerance { absolute: format!("{absolute:.1e}").parse().unwrap_or(absolute), relative: NEAR }
 }
 
 /// What came of a launch on a GPU.
