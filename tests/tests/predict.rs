@@ -530,7 +530,7 @@ unsafe fn leaves_together(src: Global<f32>, dst: GlobalMut<f32>) {
 fn each_prediction_says_how_far_it_is_to_be_trusted_and_why_no_further() {
     let h200 = chip("h200");
     for kernel in [copies::KERNEL, adds_apart::KERNEL, leaves_together::KERNEL] {
-        let row = row(&chip("h200"), kernel, 4096);
+        let row = row(&h200, kernel, 4096);
         assert_eq!((row.trust.confidence, &row.error), (Some(Confidence::Low), &None), "{}: {row:?}", kernel.name);
         let [reason] = &row.trust.because[..] else { panic!("{}: {row:?}", kernel.name) };
         assert!(
