@@ -155,9 +155,11 @@ impl Runner {
             return None;
         }
         let buffer = &self.job.launch.plan.buffers[self.job.memory().buffer_of(address)?];
-        let detail =
-            format!("a thread writes byte {} of `{}`, which is constant memory", offset_of(address), buffer.name);
-        buffer.constant.then_some((Kind::OutOfBounds, detail))
+        buffer.constant.then(|| {
+            let byte = offset_of(address);
+            let detail = format!("a thread writes byte {byte} of `{}`, which is constant memory", buffer.name);
+            (Kind::OutOfBounds, detail)
+        })
     }
 
     /// Moves the data of an access.
