@@ -217,12 +217,13 @@ impl GlobalCell {
     /// Enters an access. It is suspicious if it may be one end of a race or, unless the memory is `initialized`, a load of
     /// what nobody wrote.
     ///
-    /// A cell that nobody has touched is claimed by a plain store. If another worker claims it at the same time, one does
-    /// not see the other: but then both have counted it.
+    /// A cell that nobody has touched is claimed for a store by a plain one. If another worker claims it at the same time, one does
+    /// not see the other: but then both have counted it, which is suspicious. Loads may well come at the same time, and see each
+    /// other.
     #[inline(always)]
     fn touch(&self, operation: Operation, now: GlobalWord, initialized: bool) -> Touched {
         let before = self.0.load(Relaxed);
-        if before == 0 && initialized {
+        if before == 0 && operation == Operation::Store {
             self.0.store(now.0 | 1 << operation as u64, Relaxed);
             return Touched { claimed: true, suspicious: false };
         }

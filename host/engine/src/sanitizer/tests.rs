@@ -4,7 +4,8 @@ use super::filter::{GlobalWord, Row, Shadow, cells};
 use super::order::Order;
 use super::tile::{SharedCell, SharedShadow, SharedWord};
 use gpu::suite::{Buffer, Operation, noise};
-use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 
 const THREADS: usize = 64;
 
@@ -155,6 +156,35 @@ fn a_cell_that_two_claim_without_seeing_one_another_is_counted_twice() {
     shadow.cells()[7].0.store(0, Relaxed);
     assert!(!shadow.touch(&warp, 4, Operation::Store, &mut claims));
     assert_eq!((claims, shadow.touched()), (33, 32), "the others are taken");
+}
+
+/// Blocks that read what their neighbours read are no reason to look again.
+#[test]
+fn loads_that_come_at_the_same_time_claim_each_cell_once() {
+    const CELLS: u64 = 1 << 9;
+    for round in 0..1000 {
+        let shadow = Shadow::new(&Buffer::input("buffer", CELLS, noise).expect("a small buffer")).expect("its shadow");
+        let arrived = AtomicUsize::new(0);
+        let reads = |turn| {
+            let mut order = Order::new(THREADS);
+            order.begin(turn);
+            let (now, mut claims) = (GlobalWord::new(order.now(0)), 0);
+            // Side by side from the first one on: a barrier of the system would wake one after the other.
+            arrived.fetch_add(1, SeqCst);
+            while arrived.load(SeqCst) < 2 {
+                std::hint::spin_loop();
+            }
+            for first in (0..CELLS).step_by(32) {
+                assert!(!shadow.touch_side_by_side(4 * first, 4, Operation::Load, now, &mut claims), "round {round}");
+            }
+            claims
+        };
+        let claims = std::thread::scope(|scope| {
+            let other = scope.spawn(|| reads(0));
+            reads(1) + other.join().expect("it reads")
+        });
+        assert_eq!((claims, shadow.touched()), (CELLS, CELLS), "round {round}");
+    }
 }
 
 #[test]
