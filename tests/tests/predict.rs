@@ -533,14 +533,14 @@ fn each_prediction_says_how_far_it_is_to_be_trusted_and_why_no_further() {
         let row = row(&h200, kernel, 4096);
         assert_eq!((row.trust.confidence, &row.error), (Some(Confidence::Low), &None), "{}: {row:?}", kernel.name);
         let [reason] = &row.trust.because[..] else { panic!("{}: {row:?}", kernel.name) };
-        assert!(
-            reason.starts_with("the kernel is not in the built-in PTX: assumed are one load in flight"),
-            "{reason}"
-        );
+        assert!(reason.starts_with("it was carried out from its source: assumed are one load in flight"), "{reason}");
         assert!(row.prediction.is_some(), "{}", kernel.name);
     }
     let json =
         |arguments: &[&str]| read(&printed(&[arguments, &TINY[..], &["--json", "-"]].concat())).1.remove(0).trust;
+    let from_source = json(&["--chip", "h200", "--machine", "source"]);
+    assert_eq!(from_source.confidence, Some(Confidence::Low));
+    assert!(from_source.because[0].starts_with("it was carried out from its source"), "{from_source:?}");
     assert_eq!(
         (json(&["--chip", "h200"]).confidence, json(&["--chip", "h200"]).because),
         (Some(Confidence::High), vec![])

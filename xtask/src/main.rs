@@ -175,18 +175,26 @@ fn run(matches: &ArgMatches, mut arguments: Vec<OsString>) -> Result<bool> {
                     let machine: &[&str] = if is_chosen { &[] } else { &["--machine", "both"] };
                     arguments.extend(machine.iter().map(OsString::from));
                 }
-                None if !is_chosen && !sources::is_fresh(&Ptx::embedded())? => {
-                    report::say(
-                        "The committed PTX is of other sources (`cargo xtask ptx` rebuilds it): it is not carried out.",
-                    );
-                    arguments.extend(["--machine", "source"].map(OsString::from));
-                }
+                None if !is_chosen => arguments.extend(machine_of_stale_ptx()?),
                 None => {}
             }
             cli::run(&commands().get_matches_from(&arguments))
         }
+        Some(("predict", sub)) if !["machine", "ptx", "describe"].iter().any(|name| sub.contains_id(name)) => {
+            arguments.extend(machine_of_stale_ptx()?);
+            cli::run(&commands().get_matches_from(&arguments))
+        }
         _ => cli::run(matches),
     }
+}
+
+/// What has the source carried out, and not the committed PTX, if that is of other sources: said, too.
+fn machine_of_stale_ptx() -> Result<Vec<OsString>> {
+    if sources::is_fresh(&Ptx::embedded())? {
+        return Ok(Vec::new());
+    }
+    report::say("The committed PTX is of other sources (`cargo xtask ptx` rebuilds it): it is not carried out.");
+    Ok(["--machine", "source"].map(OsString::from).to_vec())
 }
 
 /// The folder that the user names, or a default one in the workspace.

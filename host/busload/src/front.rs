@@ -196,12 +196,18 @@ impl Front {
     /// # Errors
     /// As [`predict`].
     pub fn predict(&self, run: &Run, chip: &Chip, effort: Effort) -> Result<Prediction, NotPredicted> {
-        let Self::Ptx(build) = self else { return predict(run, chip, effort) };
+        let low = match self {
+            Self::Ptx(build) if build.is_committed() => None,
+            Self::Ptx(_) => Some("predictions were held to measurements of the committed build, not of this one"),
+            Self::Source => Some(
+                "it was carried out from its source: assumed are one load in flight a warp and one instruction before each access; \
+                 of a kernel in the built-in PTX (`cargo xtask ptx`) more is known",
+            ),
+        };
         let subject = model::Subject {
             family: run.family.name,
             launch: run.plan.launch,
-            low: (!build.is_committed())
-                .then_some("predictions were held to measurements of the committed build, not of this one"),
+            low,
             simulate: &|options| self.simulate(run, options, &|_, _| ()).map_err(|error| error.to_string()),
         };
         model::predict(&subject, chip, effort)
@@ -213,21 +219,6 @@ impl Front {
 /// # Errors
 /// If the run cannot be simulated, the simulator finds something wrong with it, the chip cannot run it, or it does what is not modelled.
 pub fn predict(run: &Run, chip: &Chip, effort: Effort) -> Result<Prediction, NotPredicted> {
-    if let Ok(build) = Build::committed(&[run.kernel])
-        && build.has(&run.kernel)
-    {
-        return Front::Ptx(Box::new(build)).predict(run, chip, effort);
-    }
-    let subject = model::Subject {
-        family: run.family.name,
-        launch: run.plan.launch,
-        low: Some(
-            "the kernel is not in the built-in PTX: assumed are one load in flight a warp and one instruction before each access; \
-             `cargo xtask ptx` builds it in",
-        ),
-        simulate: &|options| {
-            sim::simulate(run.kernel, run.plan.clone(), options, &|_, _| ()).map_err(|error| error.to_string())
-        },
-    };
-    model::predict(&subject, chip, effort)
+    let build = Build::committed(&[run.kernel]).ok().filter(|build| build.has(&run.kernel));
+    build.map_or(Front::Source, |build| Front::Ptx(Box::new(build))).predict(run, chip, effort)
 }

@@ -145,7 +145,8 @@ fn matches(element: Element, tolerance: f64, expected: u64, actual: u64) -> bool
     expected.is_nan() && actual.is_nan() || (expected - actual).abs() <= tolerance
 }
 
-fn value(element: Element, bits: u64) -> f64 {
+/// The number that an element's bits are.
+pub fn value(element: Element, bits: u64) -> f64 {
     match element {
         Element::I8 => (bits as i8).into(),
         Element::U8 => (bits as u8).into(),

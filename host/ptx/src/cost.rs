@@ -1,7 +1,8 @@
 //! What an instruction costs a warp: issue slots, cycles of the unit that carries it out, and cycles until its result is there.
 //!
 //! An instruction of PTX is about as many of the hardware's as here. How many lanes a unit takes a cycle is in the CUDA C++ programming
-//! guide's table of arithmetic throughput, for compute capability 9.0; latencies are those of a dependent chain.
+//! guide's table of arithmetic throughput, for compute capability 9.0. A dependent chain of plain arithmetic takes four cycles an
+//! instruction; all other latencies, and how many instructions a division or a root becomes, are estimates that no probe was held to.
 
 use crate::alu::Form;
 use crate::ast::{Instruction, Operand, Type};

@@ -28,7 +28,7 @@ pub(super) fn command() -> Command {
         .arg(Arg::new("html").long("html").value_name("FILE").help(
             "Write a page to look at requests lane by lane, with the kernels before and after; - is standard output",
         ))
-        .args(machine())
+        .args(machine("source"))
         .arg(json_option())
         .args(of_simulator());
     axes(command)

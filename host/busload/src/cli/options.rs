@@ -26,12 +26,14 @@ pub(super) fn ptx() -> Arg {
 }
 
 /// Which machine of the CPU carries the kernels out, and from what.
-pub(super) fn machine() -> [Arg; 2] {
+pub(super) fn machine(default: &str) -> [Arg; 2] {
     [
         Arg::new("machine")
             .long("machine")
             .value_name("MACHINE")
-            .help("Carry kernels out from their source, or from their PTX, the built-in one without --ptx [default: source]")
+            .help(format!(
+                "Carry kernels out from their source, or from their PTX, the built-in one without --ptx [default: {default}]"
+            ))
             .value_parser(PossibleValuesParser::new(["source", "ptx"])),
         Arg::new("ptx").long("ptx").value_name("FILE").help("Carry out the kernels of this PTX instead of those built in"),
     ]

@@ -5,7 +5,7 @@ use super::options::{axes, chosen, machine, threads};
 use super::output::{Exports, Progress, say_unfinished};
 use super::selection::{fronts, on_ptx, runs_on_gpu};
 use crate::cases::Sizes;
-use crate::front::Front;
+use crate::front::{self, Front};
 use crate::input;
 use crate::parallel;
 use crate::predict::{self, Chip, Effort, Measured};
@@ -25,8 +25,8 @@ pub(super) fn command() -> Command {
              global loads in the L1, sectors read from the L2 and from memory, the time, and what it is bound by. Long \
              launches are replayed in part. With --measured the predictions are put beside measurements, and scored.\n\n\
              Each prediction carries a confidence. high: a family of the suite, on a GPU that measured it. medium: any \
-             other kernel on such a GPU. low: another GPU, or a kernel that is not in the built-in PTX or was changed \
-             since. not modelled: no figure, and the row says why.",
+             other kernel on such a GPU. low: another GPU, another build (--ptx), or a kernel that is not in the \
+             built-in PTX and is carried out from its source. not modelled: no figure, and the row says why.",
         )
         .arg(
             Arg::new("chip")
@@ -68,7 +68,7 @@ pub(super) fn command() -> Command {
                 .value_name("FILE")
                 .help("Write the predictions as a Markdown table, with every column; - is standard output"),
         );
-    axes(chosen(command).args(machine()).arg(threads()))
+    axes(chosen(command).args(machine("ptx")).arg(threads()))
 }
 
 /// Predicts; false if something could not be.
@@ -102,7 +102,11 @@ pub(super) fn run(matches: &ArgMatches) -> Result<bool> {
         }
     }
     let [_, is_ptx] = fronts(matches, false)?;
-    let (front, runs) = if is_ptx { on_ptx(matches, runs)? } else { (Front::Source, runs) };
+    let (front, runs) = match matches.contains_id("machine") {
+        _ if is_ptx => on_ptx(matches, runs).map(|(front, runs)| (Some(front), runs))?,
+        true => (Some(Front::Source), runs),
+        false => (None, runs),
+    };
     let exports = Exports::open(matches)?;
     let threads = matches.get_one::<u32>("threads").map_or(Effort::default().threads, |threads| *threads as usize);
     let workers = threads.min(runs.len()).max(1);
@@ -112,7 +116,14 @@ pub(super) fn run(matches: &ArgMatches) -> Result<bool> {
     let rows = Mutex::new(vec![None; runs.len()]);
     parallel::map(runs.iter().enumerate(), workers, |(place, run)| {
         progress.at(run, 0, 0);
-        let row = measured.row(run, &chip, front.predict(run, &chip, effort));
+        let row = measured.row(
+            run,
+            &chip,
+            match &front {
+                Some(front) => front.predict(run, &chip, effort),
+                None => front::predict(run, &chip, effort),
+            },
+        );
         progress.next();
         let mut rows = rows.lock().expect("no panic under this lock");
         rows[place] = Some(row);

@@ -28,7 +28,7 @@ pub(super) fn command() -> Command {
              the suite's kernels, such as rust-cuda's or nvcc's of results/peers/peers.cu. Counts are then by its own lines, and \
              not held to the families' closed forms. What cannot be carried out is refused before anything runs.",
         )
-        .args(machine())
+        .args(machine("source"))
         .arg(
             Arg::new("arch")
                 .long("arch")

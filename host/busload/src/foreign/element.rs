@@ -89,19 +89,9 @@ impl Type {
     /// The number that an element's bits are.
     #[must_use]
     pub fn value(self, bits: u64) -> f64 {
-        match self.element {
-            _ if self.name == "bf16" => f32::from_bits((bits as u32) << 16).into(),
-            Element::I8 => (bits as i8).into(),
-            Element::U8 => (bits as u8).into(),
-            Element::I16 => (bits as i16).into(),
-            Element::U16 => (bits as u16).into(),
-            Element::F16 => f16::from_bits(bits as u16).into(),
-            Element::I32 => (bits as i32).into(),
-            Element::U32 => (bits as u32).into(),
-            Element::F32 => f32::from_bits(bits as u32).into(),
-            Element::I64 => bits as i64 as f64,
-            Element::U64 => bits as f64,
-            Element::F64 => f64::from_bits(bits),
+        match self.name {
+            "bf16" => f32::from_bits((bits as u32) << 16).into(),
+            _ => plan::verify::value(self.element, bits),
         }
     }
 

@@ -42,28 +42,14 @@ impl<'m, 'a> Lowering<'m, 'a> {
                 let alu =
                     lanes!(Wide <- |a: Narrow| u64::from(a) << 42 & COUNT << 42 | u64::from(a) << 22 & COUNT << 22);
                 self.emit_alu(alu, word, &[count])?;
-                self.push_at(
-                    instruction,
-                    Action::Store,
-                    space,
-                    place,
-                    Type::Bits(64),
-                    vec![Some((Class::Wide, word))],
-                    &[],
-                )
+                let parts = vec![Some((Class::Wide, word))];
+                self.push_at(instruction, Action::Store, space, place, Type::Bits(64), parts, &[])
             }
             [address] if has("inval") => {
                 let (space, place) = self.of_mbarrier(instruction, address)?;
                 let word = self.holding(Class::Wide, Value::Bits(0));
-                self.push_at(
-                    instruction,
-                    Action::Store,
-                    space,
-                    place,
-                    Type::Bits(64),
-                    vec![Some((Class::Wide, word))],
-                    &[],
-                )
+                let parts = vec![Some((Class::Wide, word))];
+                self.push_at(instruction, Action::Store, space, place, Type::Bits(64), parts, &[])
             }
             [address, bytes] if has("expect_tx") && !has("arrive") || has("complete_tx") => {
                 let place = self.of_mbarrier(instruction, address)?;

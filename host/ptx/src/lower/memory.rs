@@ -89,12 +89,8 @@ impl<'m, 'a> Lowering<'m, 'a> {
 
     /// The registers of a value, or of the elements of a vector; two of one of 128 bits.
     pub(super) fn targets(&mut self, operand: &Operand<'a>) -> Result<Vec<Part>, Failure> {
-        let parts = match operand {
-            Operand::Vector(parts) => parts.as_slice(),
-            one => std::slice::from_ref(one),
-        };
         let mut all = Vec::new();
-        for part in parts {
+        for part in elements(operand) {
             match self.halves(part)? {
                 Some(slots) => all.extend(slots.map(|slot| Some((Class::Wide, slot)))),
                 None => all.push(self.any_target(part)?),
@@ -105,12 +101,8 @@ impl<'m, 'a> Lowering<'m, 'a> {
 
     pub(super) fn sources(&mut self, operand: &Operand<'a>, ty: Type) -> Result<Vec<Part>, Failure> {
         let class = alu::class_of(ty).ok_or("its type is not carried out")?;
-        let parts = match operand {
-            Operand::Vector(parts) => parts.as_slice(),
-            one => std::slice::from_ref(one),
-        };
         let mut all = Vec::new();
-        for part in parts {
+        for part in elements(operand) {
             match self.halves(part)? {
                 Some(slots) => all.extend(slots.map(|slot| Some((Class::Wide, slot)))),
                 None => all.push(Some(self.any_source(part, class)?)),
@@ -224,5 +216,13 @@ impl<'m, 'a> Lowering<'m, 'a> {
         });
         self.emit(Op::Access(self.accesses.len() as u32 - 1));
         Ok(())
+    }
+}
+
+/// The elements of a vector, or the one operand that is none.
+fn elements<'o, 'a>(operand: &'o Operand<'a>) -> &'o [Operand<'a>] {
+    match operand {
+        Operand::Vector(parts) => parts,
+        one => std::slice::from_ref(one),
     }
 }

@@ -19,9 +19,6 @@ const MOST_SLOTS: u32 = 256;
 /// Cycles from a predicate to the first instruction behind the branch that it decides.
 const BRANCH: u32 = 8;
 
-/// Cycles from an atomic to its result.
-pub(super) const ATOMIC: u32 = 700;
-
 /// What the warps of a block depend on.
 pub(super) struct Dependence {
     schedule: Arc<Schedule>,

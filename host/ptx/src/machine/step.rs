@@ -1,7 +1,6 @@
 //! Carries out a warp's instructions, each for the lanes under its mask.
 
 use super::block::Runner;
-use super::dependence::ATOMIC;
 use super::warp::State;
 use crate::program::{Action, Inst, NONE, Op, Where};
 use crate::registers::{Class, Lanes, Narrow, Wide};
@@ -260,8 +259,8 @@ impl Runner {
                 if !access.makes_requests() {
                     return;
                 }
-                // When a load arrives is not the program's to say.
-                if let Action::Atomic(_) = access.action { ATOMIC } else { 0 }
+                // When it arrives is not the program's to say.
+                0
             }
             _ => inst.cost.latency.into(),
         };
