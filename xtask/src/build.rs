@@ -8,7 +8,7 @@ use busload::input;
 use busload::ptx::Ptx;
 use busload::report;
 use gpu::kernels::FAMILIES;
-use sources::root;
+use sources::{TestCrate, root};
 use std::path::{Path, PathBuf};
 
 /// The committed build, relative to the root of the workspace.
@@ -93,13 +93,13 @@ pub(crate) fn build(target: &Target) -> Result<String> {
     Ok(headed(of, target, line_table, &target.source_hash()?, &built))
 }
 
-/// The PTX of the planted bugs, likewise.
-pub(crate) fn build_corpus() -> Result<String> {
+/// The PTX of a crate of tests, likewise.
+pub(crate) fn build_tests(of: TestCrate) -> Result<String> {
     let target = Target { backend: Backend::Llvm, arch: "sm_80".to_owned() };
-    let folder = "tests/corpus/src/";
-    let built = llvm("busload-corpus", folder, &target.arch)?;
-    let of = "The planted bugs, built by `cargo xtask ptx` from tests/corpus/ and gpu/";
-    Ok(headed(of, &target, folder, &sources::corpus_source_hash()?, &built))
+    let built = llvm(of.package, of.folder, &target.arch)?;
+    let folder = of.folder.trim_end_matches("src/");
+    let what = format!("{}, built by `cargo xtask ptx` from {folder} and gpu/", of.what);
+    Ok(headed(&what, &target, of.folder, &of.source_hash()?, &built))
 }
 
 /// PTX behind what says where it comes from.
