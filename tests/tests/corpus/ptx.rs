@@ -47,6 +47,8 @@ enum Why {
     Calls,
     /// The last access behind the barrier is named, and not the first.
     LastAccess,
+    /// Of two branches the other one comes first.
+    OtherBranch,
     /// The loop's own branch is named: PTX has no iterators.
     Loops,
 }
@@ -93,6 +95,12 @@ const OTHERS: &[Other] = &[
         report: "divergent barrier: a thread waits at this barrier, which thread (0, 0, 0) passed by on its way to an access that both \
                  make, at {A} and {C} (thread (32, 0, 0), block (0, 0, 0))",
         why: Why::LastAccess,
+    },
+    Other {
+        kernel: "match_in_two_branches",
+        report: "divergent warp: the mask 0xffffffff names lane 0, which waits elsewhere, at {B} and {A} (thread (1, 0, 0), block \
+                 (0, 0, 0))",
+        why: Why::OtherBranch,
     },
     Other { kernel: "endless_condition", report: ENDLESS, why: Why::Loops },
     Other { kernel: "endless_step", report: ENDLESS, why: Why::Loops },
