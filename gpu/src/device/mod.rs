@@ -64,13 +64,16 @@ pub use loops::{Iterations, Steps};
 pub use pointer::{Cache, Constant, Global, GlobalMut, Shared, dynamic_shared};
 pub use value::{AtomicAdd, F32x2, F32x4, Value};
 
-/// What a kernel file uses: `use crate::device::prelude::*;`.
+/// What a file of kernels uses, all of it: `use busload::prelude::*;`, in this crate `use crate::device::prelude::*;`.
 pub mod prelude {
-    pub(crate) use super::family;
+    pub use super::family;
     pub use super::{
         Constant, F32x2, F32x4, Global, GlobalMut, Shared, at, clock, constant, device, dynamic_shared, each, f16, fma,
         host_only, kernel, shared, steps, sync_threads, sync_warp, thread, unroll, warp,
     };
+    // By this name the attributes find the crate, whatever it is called where the kernel stands.
+    #[doc(hidden)]
+    pub use crate as busload_prelude;
 }
 
 /// Keeps items for the host: on a GPU they do not exist.
@@ -88,18 +91,22 @@ pub use __host_only as host_only;
 
 /// A family's entry: ordinary items, with the vocabulary of `suite` in scope, that exist on the host alone.
 #[cfg(not(target_os = "cuda"))]
-macro_rules! family {
+#[macro_export]
+#[doc(hidden)]
+macro_rules! __family {
     ($($item:item)*) => {
         #[allow(unused_imports, reason = "each family takes what it needs")]
-        use crate::suite::*;
+        use $crate::suite::*;
         $($item)*
     };
 }
 #[cfg(target_os = "cuda")]
-macro_rules! family {
+#[macro_export]
+#[doc(hidden)]
+macro_rules! __family {
     ($($item:item)*) => {};
 }
-pub(crate) use family;
+pub use __family as family;
 
 /// The element at row `y`, column `x` of a row-major matrix whose rows are `pitch` elements apart, in 64 bits.
 #[inline(always)]
