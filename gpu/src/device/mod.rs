@@ -71,15 +71,18 @@ pub use vector::{
     I32x2, I32x4, I64x2, U8x2, U8x4, U8x8, U8x16, U16x2, U16x4, U16x8, U32x2, U32x4, U64x2,
 };
 
-/// What a kernel file uses: `use crate::device::prelude::*;`.
+/// What a file of kernels uses, all of it: `use busload::prelude::*;`, in this crate `use crate::device::prelude::*;`.
 pub mod prelude {
-    pub(crate) use super::family;
+    pub use super::family;
     pub use super::{
         Bf16x2, Bf16x4, Bf16x8, Constant, F16x2, F16x4, F16x8, F32x2, F32x4, F64x2, Global, GlobalMut, I8x2, I8x4,
         I8x8, I8x16, I16x2, I16x4, I16x8, I32x2, I32x4, I64x2, Shared, U8x2, U8x4, U8x8, U8x16, U16x2, U16x4, U16x8,
         U32x2, U32x4, U64x2, at, bf16, clock, constant, copy_async, device, dynamic_shared, each, f16, fma, host_only,
         kernel, shared, steps, sync_threads, sync_warp, thread, unroll, warp,
     };
+    // By this name the attributes find the crate, whatever it is called where the kernel stands.
+    #[doc(hidden)]
+    pub use crate as busload_prelude;
 }
 
 /// Keeps items for the host: on a GPU they do not exist.
@@ -97,18 +100,22 @@ pub use __host_only as host_only;
 
 /// A family's entry: ordinary items, with the vocabulary of `suite` in scope, that exist on the host alone.
 #[cfg(not(target_os = "cuda"))]
-macro_rules! family {
+#[macro_export]
+#[doc(hidden)]
+macro_rules! __family {
     ($($item:item)*) => {
         #[allow(unused_imports, reason = "each family takes what it needs")]
-        use crate::suite::*;
+        use $crate::suite::*;
         $($item)*
     };
 }
 #[cfg(target_os = "cuda")]
-macro_rules! family {
+#[macro_export]
+#[doc(hidden)]
+macro_rules! __family {
     ($($item:item)*) => {};
 }
-pub(crate) use family;
+pub use __family as family;
 
 /// The element at row `y`, column `x` of a row-major matrix whose rows are `pitch` elements apart, in 64 bits.
 #[inline(always)]

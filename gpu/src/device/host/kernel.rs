@@ -10,8 +10,10 @@ pub struct Kernel {
     pub name: &'static str,
     /// Its documentation.
     pub documentation: &'static str,
-    /// The source file, relative to the workspace.
+    /// The source file, relative to its workspace.
     pub file: &'static str,
+    /// The folder of its package, on the machine that compiled it.
+    pub folder: &'static str,
     /// The line its item begins at.
     pub line: u32,
     /// Names and kinds of its parameters.
@@ -50,6 +52,7 @@ macro_rules! __entry {
                 name: stringify!($name),
                 documentation: $documentation,
                 file: file!(),
+                folder: env!("CARGO_MANIFEST_DIR"),
                 line: line!(),
                 parameters: &[$((stringify!($parameter), <$ty as $crate::device::host::Parameter>::KIND)),*],
                 shared: &[$((stringify!($shared), size_of::<$tile>() as u64)),*],
