@@ -246,6 +246,11 @@ family! {
             self.length.saturating_mul(self.count).saturating_mul(if self.kind == Kind::Gs { 16 } else { 8 })
         }
 
+        /// How far the scatter of [`Kind::Gs`] moves on.
+        pub fn inner_delta(&self) -> Option<u64> {
+            (self.kind == Kind::Gs).then_some(self.delta_inner)
+        }
+
         /// The list that accesses to the sparse buffer go by; of [`Kind::Gs`] those of its stores.
         fn sparse(&self) -> Result<Indexed, PlanError> {
             let n = self.accesses()?;

@@ -16,6 +16,7 @@
 //! - [`timing`]: times that were measured, and their statistics.
 //! - [`record`] and [`report`]: what came of a run, as data, as a table, as JSON.
 //! - [`results`]: files of results, read and checked.
+//! - [`spatter`]: pattern files of Spatter, read and written.
 //! - [`profile`]: the counters of Nsight Compute beside the simulated counts.
 //! - [`ptx`]: the committed build of the kernels, and the properties it is held to.
 //! - [`cli`]: the commands.
@@ -39,6 +40,7 @@ pub mod ptx;
 pub mod record;
 pub mod report;
 pub mod results;
+pub mod spatter;
 pub mod timing;
 /// The simulator: what carries out kernels from their source, over the engine that counts what they ask for.
 pub mod sim {
