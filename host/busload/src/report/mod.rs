@@ -8,6 +8,7 @@ mod predict;
 mod primitives;
 mod profile;
 mod records;
+mod spatter;
 mod table;
 mod target;
 mod width;
@@ -20,6 +21,7 @@ pub use primitives::primitives;
 pub use profile::profile_table;
 pub(crate) use records::percent;
 pub use records::{table, verification_table};
+pub use spatter::spatter_table;
 pub use target::Target;
 pub use width::{width, wrapped};
 
