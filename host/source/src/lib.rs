@@ -2,7 +2,8 @@
 //!
 //! One concern a file: `block` schedules the threads of a block, `thread` says what each waits for, `stack` and `overflow` keep and
 //! watch their stacks, `lane` is the machine that a thread's calls go to, `context` the block that it runs in, `access` carries out
-//! what it does, `copies` what goes on while it does, `meeting` and `exchange` what lanes do together, `requests` puts the accesses of a warp together, `count` has them counted, and `job` is what all workers share.
+//! what it does, `copying` what goes on while it does, of which `copies` keeps track, `meeting` and `exchange` what lanes do together,
+//! `requests` puts the accesses of a warp together, `count` has them counted, and `job` is what all workers share.
 //! What a request costs, the memory behind it, the sanitizer and the traces are the [`engine`]'s.
 //!
 //! It knows the facade that kernels are written against ([`gpu::device::host`]), and nothing of GPUs, models or reports.
@@ -11,6 +12,7 @@ mod access;
 mod block;
 mod context;
 mod copies;
+mod copying;
 mod count;
 mod exchange;
 mod job;
