@@ -7,12 +7,14 @@
 //!
 //! | file | what |
 //! | --- | --- |
-//! | `pointer.rs` | global, shared and constant memory: loads, stores, atomic additions |
+//! | `pointer.rs` | global, shared and constant memory: loads and stores |
+//! | `atomic.rs`, `fence.rs` | atomics and their scopes; what orders accesses |
 //! | `value.rs` | what one access moves: scalars and vectors |
 //! | `thread.rs`, `warp.rs` | indices; lanes and shuffles |
+//! | `math.rs` | approximate functions |
 //! | `loops.rs` | loops whose iterations the simulator sees |
 //! | `mod.rs` | barriers, the clock, arithmetic; and the choice of the implementation |
-//! | `ptx.rs` | inline PTX, for both GPU back ends |
+//! | `ptx.rs`, `ptx/` | inline PTX, for both GPU back ends |
 //! | `nvptx.rs`, `nvvm.rs`, `host/` | what differs |
 //!
 //! # Safety
@@ -52,24 +54,29 @@ use nvvm as backend;
 #[doc(hidden)]
 pub use backend::{Loop, call, constant, constant_array, entry, function, shared, shared_array};
 
+mod atomic;
+mod fence;
 mod loops;
+pub mod math;
 mod pointer;
 pub mod thread;
 mod value;
 pub mod warp;
 
+pub use atomic::{Atomic, AtomicInteger, Change, Scope};
+pub use fence::{threadfence, threadfence_block, threadfence_system};
 pub use loops::{Each, Index, each, steps, unroll};
 #[doc(hidden)]
 pub use loops::{Iterations, Steps};
 pub use pointer::{Cache, Constant, Global, GlobalMut, Shared, dynamic_shared};
-pub use value::{AtomicAdd, F32x2, F32x4, Value};
+pub use value::{F32x2, F32x4, Value};
 
 /// What a kernel file uses: `use crate::device::prelude::*;`.
 pub mod prelude {
     pub(crate) use super::family;
     pub use super::{
         Constant, F32x2, F32x4, Global, GlobalMut, Shared, at, clock, constant, device, dynamic_shared, each, f16, fma,
-        host_only, kernel, shared, steps, sync_threads, sync_warp, thread, unroll, warp,
+        host_only, kernel, math, shared, steps, sync_threads, sync_warp, thread, threadfence, threadfence_block, threadfence_system, unroll, warp,
     };
 }
 

@@ -1,6 +1,6 @@
 //! What one load or store moves: scalars and vectors of them.
 
-use super::{backend, f16};
+use super::f16;
 
 /// A value that one load or store moves: 1, 2, 4, 8 or 16 bytes, one scalar or a vector of like scalars.
 ///
@@ -50,7 +50,3 @@ pub struct F32x4 {
 unsafe impl Value for F32x4 {
     const COMPONENTS: usize = 4;
 }
-
-/// A type that `atomic_add` adds.
-pub trait AtomicAdd: Value + backend::AtomicAddBackend {}
-impl<T: Value + backend::AtomicAddBackend> AtomicAdd for T {}

@@ -5,8 +5,9 @@ use crate::count::start;
 use crate::requests::Twice;
 use crate::stop::{Stop, twice};
 use engine::{AtHand, Element, Kind, Look};
-use gpu::device::host::{Access, Number, Op, Site};
-use gpu::suite::Space;
+use crate::atomic;
+use gpu::device::host::{Access, Atomic, Op, Site};
+use gpu::suite::{Operation, Scope, Space};
 use std::panic::Location;
 use std::ptr;
 use std::sync::atomic::Ordering::Relaxed;
@@ -22,34 +23,90 @@ impl Context {
         at: &'static Location<'static>,
     ) -> Result<(), Stop> {
         let (site, width) = (Site::new(at, access), access.width());
+        let element = self.find_element(site, base, index)?;
+        if waits(access) {
+            self.wait_for_turn();
+        }
+        // SAFETY: resolved and aligned; the facade's `value` is as wide as the access.
+        unsafe {
+            match access.op().operation() {
+                Operation::Load => element.load(width, value),
+                Operation::Store | Operation::Atomic => element.store(width, value),
+            }
+        }
+        self.tell(site, base, element)
+    }
+
+    /// Carries out an atomic of the running lane: leaves what stood there before in the place of its operand.
+    pub(super) fn atomic(
+        &mut self,
+        access: Access,
+        atomic: Atomic,
+        base: u64,
+        index: u64,
+        value: *mut u8,
+        at: &'static Location<'static>,
+    ) -> Result<(), Stop> {
+        let (site, width) = (Site::new(at, access), access.width());
+        let element = self.find_element(site, base, index)?;
+        if waits(access) {
+            self.wait_for_turn();
+        }
+        let (mut old, mut operand) = (0u64, 0u64);
+        // SAFETY: resolved and aligned; the facade's `value` is as wide as the access, and no wider than 8 bytes.
+        unsafe {
+            element.load(width, (&raw mut old).cast());
+            ptr::copy_nonoverlapping(value, (&raw mut operand).cast(), width);
+            let new = atomic::change(atomic, old, operand);
+            element.store(width, (&raw const new).cast());
+            ptr::copy_nonoverlapping((&raw const old).cast(), value, width);
+        }
+        self.tell(site, base, element)
+    }
+
+    /// The element of an access of the running lane, which is aligned.
+    fn find_element(&mut self, site: Site, base: u64, index: u64) -> Result<Element, Stop> {
+        let width = site.width();
         self.pulse.lane.tell(site);
         if self.job.launch.is_exhausted() {
             return Err(Stop::new(Kind::NonTerminating, "there is no memory left".to_owned()));
         }
-        let element = match access.space() {
-            Space::Global | Space::Constant => self.job.launch.memory.resolve(base, index, width as u64),
-            Space::Shared => self.worker.shared.resolve(base, index, width as u64),
+        let element = match site.space() {
+            Space::Global | Space::Constant => self.job.launch.memory.resolve(base, index, width),
+            Space::Shared => self.worker.shared.resolve(base, index, width),
         };
         let outside = |block: &Self| Stop::of(block.worker.outside(block.requests.instruction(site), base, index));
         let Some(element) = element else { return Err(outside(self)) };
         let address = element.address;
-        if !address.is_multiple_of(width as u64) {
-            let inside = access.space() == Space::Shared || self.job.launch.memory.contains(address, width as u64);
+        if !address.is_multiple_of(width) {
+            let inside = site.space() == Space::Shared || self.job.launch.memory.contains(address, width);
             let misaligned = || Stop::of(self.worker.misaligned(self.requests.instruction(site), address));
             return Err(if inside { misaligned() } else { outside(self) });
         }
-        // SAFETY: resolved and aligned; the facade's `value` is as wide as the access.
-        unsafe {
-            match access.op() {
-                Op::Load(_) => element.load(width, value),
-                Op::Store => element.store(width, value),
-                Op::AtomicAdd(number) => self.atomic_add(number, element, width, value),
-            }
-        }
+        Ok(element)
+    }
+
+    /// Tells of an access that was carried out.
+    fn tell(&mut self, site: Site, base: u64, element: Element) -> Result<(), Stop> {
         if self.worker.look() == Look::Second {
-            self.worker.look_second(self.current(), self.requests.instruction(site), address);
+            self.worker.look_second(self.current(), self.requests.instruction(site), element.address);
         }
-        self.add_to_request(site, base, address).map_err(twice)
+        self.add_to_request(site, base, element.address).map_err(twice)
+    }
+
+    /// A fence of the running lane.
+    pub(super) fn fence(&mut self, scope: Scope) -> Result<(), Stop> {
+        self.call()?;
+        self.worker.fence(self.current(), scope);
+        Ok(())
+    }
+
+    /// Waits until every block before this one has ended.
+    fn wait_for_turn(&self) {
+        // Who waits for others is not silent.
+        let thread = self.pulse.lane.thread.swap(0, Relaxed);
+        self.job.launch.wait_for(self.worker.turn());
+        self.pulse.lane.thread.store(thread, Relaxed);
     }
 
     /// Enters an access of the running lane in the request that it belongs to. The next time, it finds its memory at hand.
@@ -66,7 +123,7 @@ impl Context {
             self.requests.part(place);
             return Ok(());
         }
-        let alone = matches!(site.access().op(), Op::AtomicAdd(_)) || self.worker.look() == Look::Second;
+        let alone = matches!(site.access().op(), Op::Atomic { .. }) || waits(site.access()) || self.worker.look() == Look::Second;
         if !alone && base.is_multiple_of(width) {
             let at_hand = match site.space() {
                 Space::Shared => self.worker.shared.at_hand(base, width),
@@ -80,33 +137,9 @@ impl Context {
         }
         Ok(())
     }
-
-    /// Adds `value` to an element, and leaves the old value in its place.
-    ///
-    /// # Safety
-    /// As [`Element::store`].
-    #[inline(never)]
-    pub(super) unsafe fn atomic_add(&self, number: Number, element: Element, width: usize, value: *mut u8) {
-        // Who waits for others is not silent.
-        let thread = self.pulse.lane.thread.swap(0, Relaxed);
-        self.job.launch.wait_for(self.worker.turn());
-        self.pulse.lane.thread.store(thread, Relaxed);
-        let (mut old, mut addend) = (0u64, 0u64);
-        // SAFETY: the caller's promise; no value is wider than 8 bytes.
-        unsafe {
-            element.load(width, (&raw mut old).cast());
-            ptr::copy_nonoverlapping(value, (&raw mut addend).cast(), width);
-            let sum = add(number, old, addend);
-            element.store(width, (&raw const sum).cast());
-            ptr::copy_nonoverlapping((&raw const old).cast(), value, width);
-        }
-    }
 }
 
-fn add(number: Number, a: u64, b: u64) -> u64 {
-    match number {
-        Number::U32 => (a as u32).wrapping_add(b as u32).into(),
-        Number::U64 => a.wrapping_add(b),
-        Number::F32 => (f32::from_bits(a as u32) + f32::from_bits(b as u32)).to_bits().into(),
-    }
+/// Whether what an access finds depends on the order of blocks: others write there meanwhile.
+fn waits(access: Access) -> bool {
+    access.space() == Space::Global && access.op().scope().is_some()
 }

@@ -7,8 +7,8 @@
 //! | `lane.rs` | the lane that is running on the calling thread |
 //! | `machine.rs` | the trait of whatever runs kernels on the host |
 //! | `expected.rs` | the fast path: an access that the lanes before made too |
-//! | `memory.rs` | loads, stores, atomic additions, pointer arithmetic |
-//! | `threads.rs` | indices, barriers, shuffles |
+//! | `memory.rs` | loads, stores, atomics, fences, pointer arithmetic |
+//! | `threads.rs` | indices, barriers, shuffles, arithmetic |
 //! | `path.rs` | loops and calls: what tells one pass through a source position from another |
 //! | `arrays.rs` | arrays in shared and constant memory |
 //! | `kernel.rs` | a kernel's description, its parameters and its entry |
@@ -25,12 +25,12 @@ mod memory;
 mod path;
 mod threads;
 
-pub use access::{Access, Number, Op, Site, Space};
+pub use access::{Access, Atomic, Number, Op, Site, Space};
 pub use expected::Expected;
 pub use kernel::{Kernel, Parameter, ParameterKind, Pointee};
 pub use lane::{Coordinates, Lane, Watched, run_as};
 pub use machine::{Machine, PAUSE, STEPS};
-pub use memory::{AtomicAddBackend, read, write};
+pub use memory::{AtomicBackend, read, write};
 pub use path::Call;
 
 // What kernels expand to.
@@ -46,11 +46,11 @@ pub use path::{Called, Loop, call, function};
 // What the facade calls.
 pub(super) use arrays::dynamic_shared;
 pub(super) use memory::{
-    constant_load, global_atomic_add, global_element, global_load, global_store, shared_element, shared_load,
-    shared_store,
+    constant_load, fence, global_atomic, global_element, global_load, global_store, global_store_volatile, shared_atomic,
+    shared_element, shared_load, shared_load_relaxed, shared_store, shared_store_relaxed,
 };
 pub(super) use threads::{
-    block_dim_x, block_dim_y, block_dim_z, block_idx_x, block_idx_y, block_idx_z, clock, fma, grid_dim_x, grid_dim_y,
-    grid_dim_z, index_x, lane_id, shuffle, shuffle_down, shuffle_xor, sync_threads, sync_warp, thread_idx_x,
+    block_dim_x, block_dim_y, block_dim_z, block_idx_x, block_idx_y, block_idx_z, clock, cos, exp2, fma, grid_dim_x, grid_dim_y,
+    grid_dim_z, index_x, lane_id, log2, rcp, rsqrt, shuffle, sin, sqrt, tanh, shuffle_down, shuffle_xor, sync_threads, sync_warp, thread_idx_x,
     thread_idx_y, thread_idx_z,
 };
