@@ -67,7 +67,7 @@ pub(crate) fn ci() -> Result<bool> {
     if build::has_rust_src() {
         cargo(&["xtask", "ptx", "--check"])?;
     } else {
-        report::say(&format!("warning: {} was not rebuilt: {}", build::COMMITTED, build::RUST_SRC));
+        report::say(&format!("warning: {} was not rebuilt: {}", build::COMMITTED, busload::build::RUST_SRC));
     }
     Ok(true)
 }

@@ -1,12 +1,12 @@
 //! Carries out the accesses of a lane that it does not make by itself.
 
+use crate::atomic;
 use crate::context::Context;
 use crate::count::start;
 use crate::requests::Twice;
 use crate::stop::{Stop, twice};
 use engine::{AtHand, Element, Kind, Look};
-use crate::atomic;
-use gpu::device::host::{Access, Atomic, Op, Site};
+use gpu::device::host::{Access, Atomic, Site};
 use gpu::suite::{Operation, Scope, Space};
 use std::panic::Location;
 use std::ptr;
@@ -23,18 +23,15 @@ impl Context {
         at: &'static Location<'static>,
     ) -> Result<(), Stop> {
         let (site, width) = (Site::new(at, access), access.width());
-        let element = self.find_element(site, base, index)?;
-        if waits(access) {
-            self.wait_for_turn();
-        }
+        let element = self.begin_access(site, base, index)?;
         // SAFETY: resolved and aligned; the facade's `value` is as wide as the access.
         unsafe {
-            match access.op().operation() {
+            match site.operation() {
                 Operation::Load => element.load(width, value),
                 Operation::Store | Operation::Atomic => element.store(width, value),
             }
         }
-        self.tell(site, base, element)
+        self.enter_access(site, base, element.address)
     }
 
     /// Carries out an atomic of the running lane: leaves what stood there before in the place of its operand.
@@ -48,10 +45,7 @@ impl Context {
         at: &'static Location<'static>,
     ) -> Result<(), Stop> {
         let (site, width) = (Site::new(at, access), access.width());
-        let element = self.find_element(site, base, index)?;
-        if waits(access) {
-            self.wait_for_turn();
-        }
+        let element = self.begin_access(site, base, index)?;
         let (mut old, mut operand) = (0u64, 0u64);
         // SAFETY: resolved and aligned; the facade's `value` is as wide as the access, and no wider than 8 bytes.
         unsafe {
@@ -61,52 +55,52 @@ impl Context {
             element.store(width, (&raw const new).cast());
             ptr::copy_nonoverlapping((&raw const old).cast(), value, width);
         }
-        self.tell(site, base, element)
+        self.enter_access(site, base, element.address)
     }
 
-    /// The element of an access of the running lane, which is aligned.
-    fn find_element(&mut self, site: Site, base: u64, index: u64) -> Result<Element, Stop> {
-        let width = site.width();
+    /// Where an access of the running lane goes, once it may be carried out: the error is the reason to stop it.
+    fn begin_access(&mut self, site: Site, base: u64, index: u64) -> Result<Element, Stop> {
         self.pulse.lane.tell(site);
         if self.job.launch.is_exhausted() {
             return Err(Stop::new(Kind::NonTerminating, "there is no memory left".to_owned()));
         }
-        let element = match site.space() {
-            Space::Global | Space::Constant => self.job.launch.memory.resolve(base, index, width),
-            Space::Shared => self.worker.shared.resolve(base, index, width),
-        };
-        let outside = |block: &Self| Stop::of(block.worker.outside(block.requests.instruction(site), base, index));
-        let Some(element) = element else { return Err(outside(self)) };
-        let address = element.address;
-        if !address.is_multiple_of(width) {
-            let inside = site.space() == Space::Shared || self.job.launch.memory.contains(address, width);
-            let misaligned = || Stop::of(self.worker.misaligned(self.requests.instruction(site), address));
-            return Err(if inside { misaligned() } else { outside(self) });
+        let element = self.resolve(site, base, index)?;
+        if self.copies.under_way.is_any() {
+            self.look_under_way(site, element.address)?;
+        }
+        if waits(site) {
+            // Who waits for others is not silent.
+            let thread = self.pulse.lane.thread.swap(0, Relaxed);
+            self.job.launch.wait_for(self.worker.turn());
+            self.pulse.lane.thread.store(thread, Relaxed);
         }
         Ok(element)
     }
 
-    /// Tells of an access that was carried out.
-    fn tell(&mut self, site: Site, base: u64, element: Element) -> Result<(), Stop> {
-        if self.worker.look() == Look::Second {
-            self.worker.look_second(self.current(), self.requests.instruction(site), element.address);
+    /// Where an access of the running lane goes: the error is the reason to stop it.
+    pub(super) fn resolve(&self, site: Site, base: u64, index: u64) -> Result<Element, Stop> {
+        let (space, width) = (site.space(), site.width());
+        let element = match space {
+            Space::Global | Space::Constant => self.job.launch.memory.resolve(base, index, width),
+            Space::Shared => self.worker.shared.resolve(base, index, width),
+        };
+        let outside = || Stop::of(self.worker.outside(self.requests.instruction(site), base, index));
+        let Some(element) = element else { return Err(outside()) };
+        let address = element.address;
+        if !address.is_multiple_of(width) {
+            let inside = space == Space::Shared || self.job.launch.memory.contains(address, width);
+            let misaligned = || Stop::of(self.worker.misaligned(self.requests.instruction(site), address));
+            return Err(if inside { misaligned() } else { outside() });
         }
-        self.add_to_request(site, base, element.address).map_err(twice)
+        Ok(element)
     }
 
-    /// A fence of the running lane.
-    pub(super) fn fence(&mut self, scope: Scope) -> Result<(), Stop> {
-        self.call()?;
-        self.worker.fence(self.current(), scope);
-        Ok(())
-    }
-
-    /// Waits until every block before this one has ended.
-    fn wait_for_turn(&self) {
-        // Who waits for others is not silent.
-        let thread = self.pulse.lane.thread.swap(0, Relaxed);
-        self.job.launch.wait_for(self.worker.turn());
-        self.pulse.lane.thread.store(thread, Relaxed);
+    /// Enters an access of the running lane in its request, once it is carried out: the error is the reason to stop it.
+    pub(super) fn enter_access(&mut self, site: Site, base: u64, address: u64) -> Result<(), Stop> {
+        if self.worker.look() == Look::Second {
+            self.worker.look_second(self.current(), self.requests.instruction(site), address);
+        }
+        self.add_to_request(site, base, address).map_err(twice)
     }
 
     /// Enters an access of the running lane in the request that it belongs to. The next time, it finds its memory at hand.
@@ -115,7 +109,7 @@ impl Context {
         if self.requests.is_elsewhere(&self.running, place) {
             self.close_alone()?;
         }
-        let width = site.width();
+        let (width, is_shared_away) = (site.width(), self.requests.is_shared_away());
         let expected = self.requests.add(&mut self.running, place)?;
         let start = start(&self.worker.shared, site.space(), expected.base());
         expected.enter(self.running.number, (address.wrapping_sub(start).cast_signed() / width.cast_signed()) as u64);
@@ -123,7 +117,10 @@ impl Context {
             self.requests.part(place);
             return Ok(());
         }
-        let alone = matches!(site.access().op(), Op::Atomic { .. }) || waits(site.access()) || self.worker.look() == Look::Second;
+        let alone = site.operation() == Operation::Atomic
+            || waits(site)
+            || self.worker.look() == Look::Second
+            || site.space() == Space::Shared && is_shared_away;
         if !alone && base.is_multiple_of(width) {
             let at_hand = match site.space() {
                 Space::Shared => self.worker.shared.at_hand(base, width),
@@ -137,9 +134,16 @@ impl Context {
         }
         Ok(())
     }
+
+    /// A fence of the running lane.
+    pub(super) fn fence(&mut self, scope: Scope) -> Result<(), Stop> {
+        self.call()?;
+        self.worker.fence(self.current(), scope);
+        Ok(())
+    }
 }
 
 /// Whether what an access finds depends on the order of blocks: others write there meanwhile.
-fn waits(access: Access) -> bool {
-    access.space() == Space::Global && access.op().scope().is_some()
+fn waits(site: Site) -> bool {
+    site.space() == Space::Global && site.scope().is_some()
 }

@@ -8,15 +8,45 @@ pub(super) fn change(atomic: Atomic, old: u64, operand: u64) -> u64 {
     let Atomic { change, number, compare } = atomic;
     match change {
         Change::Add => sum(number, old, operand),
-        Change::Min => if is_below(number, operand, old) { operand } else { old },
-        Change::Max => if is_below(number, old, operand) { operand } else { old },
+        Change::Min => {
+            if is_below(number, operand, old) {
+                operand
+            } else {
+                old
+            }
+        }
+        Change::Max => {
+            if is_below(number, old, operand) {
+                operand
+            } else {
+                old
+            }
+        }
         Change::And => old & operand,
         Change::Or => old | operand,
         Change::Xor => old ^ operand,
         Change::Exch => operand,
-        Change::Cas => if old == compare { operand } else { old },
-        Change::Inc => if old >= operand { 0 } else { old + 1 },
-        Change::Dec => if old == 0 || old > operand { operand } else { old - 1 },
+        Change::Cas => {
+            if old == compare {
+                operand
+            } else {
+                old
+            }
+        }
+        Change::Inc => {
+            if old >= operand {
+                0
+            } else {
+                old + 1
+            }
+        }
+        Change::Dec => {
+            if old == 0 || old > operand {
+                operand
+            } else {
+                old - 1
+            }
+        }
     }
 }
 

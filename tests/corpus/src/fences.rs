@@ -17,7 +17,12 @@ macro_rules! sum_if_last {
 }
 
 #[kernel]
-pub unsafe fn fence_missing_in_last_block(src: Global<u32>, parts: GlobalMut<u32>, done: GlobalMut<u32>, dst: GlobalMut<u32>) {
+pub unsafe fn fence_missing_in_last_block(
+    src: Global<u32>,
+    parts: GlobalMut<u32>,
+    done: GlobalMut<u32>,
+    dst: GlobalMut<u32>,
+) {
     let last = shared!([u32; 1]);
     if thread::thread_idx_x() == 0 {
         let block = thread::block_idx_x() as usize;
@@ -82,7 +87,12 @@ pub unsafe fn fence_of_block_scope_twin(
 }
 
 #[kernel]
-pub unsafe fn fence_missing_before_flag(src: Global<u32>, flag: GlobalMut<u32>, data: GlobalMut<u32>, dst: GlobalMut<u32>) {
+pub unsafe fn fence_missing_before_flag(
+    src: Global<u32>,
+    flag: GlobalMut<u32>,
+    data: GlobalMut<u32>,
+    dst: GlobalMut<u32>,
+) {
     match thread::thread_idx_x() {
         0 => {
             data.store(0, src.load(1)); // A: store
@@ -128,7 +138,12 @@ pub unsafe fn fence_missing_before_flag_twin(
 }
 
 #[kernel]
-pub unsafe fn fence_missing_behind_flag(src: Global<u32>, flag: GlobalMut<u32>, data: GlobalMut<u32>, dst: GlobalMut<u32>) {
+pub unsafe fn fence_missing_behind_flag(
+    src: Global<u32>,
+    flag: GlobalMut<u32>,
+    data: GlobalMut<u32>,
+    dst: GlobalMut<u32>,
+) {
     if thread::block_idx_x() == 0 {
         data.store(0, src.load(1)); // A: store
         threadfence();

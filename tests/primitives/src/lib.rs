@@ -18,6 +18,14 @@ macro_rules! families {
 }
 
 families! {
+    /// Scalars side by side.
+    vectors
+    /// From global to shared memory.
+    copies
     /// Values from lane to lane.
     shuffles
+    /// What a warp finds out about all its lanes.
+    votes
+    /// Arrays that a thread has for itself.
+    locals
 }

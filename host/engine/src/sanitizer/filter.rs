@@ -276,8 +276,7 @@ impl GlobalCell {
         let mut before = self.0.load(Relaxed);
         loop {
             let (after, races) = enter(before, access, now);
-            let uninitialized =
-                !initialized && access != Access::Store && (before | before >> KINDS) & WRITES == 0;
+            let uninitialized = !initialized && access != Access::Store && (before | before >> KINDS) & WRITES == 0;
             // Blocks run at the same time: each access sees every earlier one, or is seen by it, but for claims.
             if before != after
                 && let Err(changed) = self.0.compare_exchange_weak(before, after, Relaxed, Relaxed)

@@ -223,7 +223,14 @@ impl Handover {
     }
 
     /// A thread accesses an element: by an access of a `scope` that others may meet, or by a plain one.
-    pub(super) fn access(&mut self, now: Moment, space: Space, address: u64, operation: Operation, scope: Option<Scope>) {
+    pub(super) fn access(
+        &mut self,
+        now: Moment,
+        space: Space,
+        address: u64,
+        operation: Operation,
+        scope: Option<Scope>,
+    ) {
         let Some(scope) = scope else {
             if operation == Operation::Store && !self.told(space).is_empty() {
                 self.told(space).remove(&address);
@@ -235,7 +242,11 @@ impl Handover {
         if operation == Operation::Load && !self.told(space).contains_key(&address) {
             return;
         }
-        let told = self.told(space).entry(address).or_insert_with(|| Told { by: (turn, now.thread), heard_by: (u64::MAX, 0, Vec::new()), ..Told::default() });
+        let told = self.told(space).entry(address).or_insert_with(|| Told {
+            by: (turn, now.thread),
+            heard_by: (u64::MAX, 0, Vec::new()),
+            ..Told::default()
+        });
         let of_block = told.block.1.filter(|_| told.block.0 == turn);
         let (of_device, by) = (told.device.filter(|_| reach == 1), told.by);
         if operation != Operation::Store {

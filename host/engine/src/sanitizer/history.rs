@@ -194,13 +194,7 @@ impl Line {
     }
 
     /// The accesses that race with `touch`, which goes to `address`, in order.
-    fn racing(
-        &self,
-        touch: &Touch,
-        address: u64,
-        order: &Order,
-        handover: &Handover,
-    ) -> impl Iterator<Item = &Touch> {
+    fn racing(&self, touch: &Touch, address: u64, order: &Order, handover: &Handover) -> impl Iterator<Item = &Touch> {
         self.0.iter().filter(move |earlier| {
             let operations = [earlier.instruction.operation, touch.instruction.operation];
             earlier.bytes & touch.bytes != 0

@@ -31,7 +31,14 @@ pub(super) struct Order {
 
 impl Order {
     pub(super) fn new(threads: usize) -> Self {
-        Self { turn: 0, first_interval: 1, interval: 1, known: vec![[0; 32]; threads], met: false, fences: vec![0; threads] }
+        Self {
+            turn: 0,
+            first_interval: 1,
+            interval: 1,
+            known: vec![[0; 32]; threads],
+            met: false,
+            fences: vec![0; threads],
+        }
     }
 
     pub(super) fn begin(&mut self, turn: u64) {

@@ -120,7 +120,10 @@ impl SharedShadow {
         let [begin, last] = [order.first_interval(), order.interval()].map(SharedWord::first);
         let (count, is_part) = cells(width, self.shift);
         let first = (place >> self.shift) as usize;
-        let Some(cells) = self.cells.get_mut(first..first + count).filter(|_| !is_part && self.atomics.is_empty()) else { return false };
+        let Some(cells) = self.cells.get_mut(first..first + count).filter(|_| !is_part && self.atomics.is_empty())
+        else {
+            return false;
+        };
         let is_plain = |cell: &SharedCell| {
             let is_of_warp = cell.load == moment.of_warp() || cell.load.thread() == WARPS;
             cell.store >= begin && cell.store < last && (cell.load < last || is_of_warp)

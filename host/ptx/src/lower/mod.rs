@@ -345,10 +345,10 @@ impl<'m, 'a> Lowering<'m, 'a> {
                 self.emit(Op::Yield);
                 Ok(())
             }
-"membar" | "fence" => self.fence(instruction),
+            "membar" | "fence" => self.fence(instruction),
             // What only hints.
-            "prefetch" | "prefetchu" | "pmevent" | "brkpt" | "discard" | "applypriority"
-            | "griddepcontrol" | "setmaxnreg" => Ok(()),
+            "prefetch" | "prefetchu" | "pmevent" | "brkpt" | "discard" | "applypriority" | "griddepcontrol"
+            | "setmaxnreg" => Ok(()),
             _ => self.arithmetic(instruction),
         }
     }
@@ -382,7 +382,7 @@ impl<'m, 'a> Lowering<'m, 'a> {
             return Err(format!("it has {} operands that are read, and takes {}", sources.len(), alu.sources.len()));
         }
         slots[1..=sources.len()].copy_from_slice(sources);
-        self.emit(Op::Alu { run: alu.run, slots, classes: Classes::new(alu.target, alu.sources) });
+        self.emit(Op::Alu { run: alu.run, slots, classes: Classes::new(&alu) });
         Ok(())
     }
 
