@@ -317,3 +317,173 @@ impl Handover {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FLAG: u64 = 64;
+
+    /// Blocks of 64 threads, one after another.
+    struct Blocks {
+        order: Order,
+        handover: Handover,
+    }
+
+    impl Blocks {
+        fn new() -> Self {
+            let mut blocks = Self { order: Order::new(64), handover: Handover::default() };
+            blocks.begin(0);
+            blocks
+        }
+
+        fn begin(&mut self, turn: u64) {
+            self.order.begin(turn);
+            self.handover.begin(turn, 64);
+        }
+
+        fn barrier(&mut self) {
+            self.handover.pass_barrier();
+            self.order.pass_barrier();
+        }
+
+        fn meet(&mut self) {
+            self.handover.meet(0, u32::MAX);
+            self.order.meet(0, u32::MAX);
+        }
+
+        fn fence(&mut self, thread: usize, scope: Scope) {
+            self.order.fence(thread);
+            self.handover.fence(thread, scope, &self.order);
+        }
+
+        fn access(&mut self, thread: usize, operation: Operation, scope: Scope) {
+            let now = self.order.now(thread);
+            self.handover.access(now, Space::Global, FLAG, operation, Some(scope));
+        }
+
+        fn atomic(&mut self, thread: usize) {
+            self.access(thread, Operation::Atomic, Scope::Device);
+        }
+
+        fn knows(&self, thread: u32, earlier: Moment) -> bool {
+            self.handover.knows(thread, earlier)
+        }
+    }
+
+    #[test]
+    fn what_is_fenced_and_counted_is_known_behind_a_barrier_or_a_fence() {
+        for by_barrier in [true, false] {
+            let mut blocks = Blocks::new();
+            let (before, other) = (blocks.order.now(0), blocks.order.now(1));
+            blocks.fence(0, Scope::Device);
+            let behind = blocks.order.now(0);
+            blocks.atomic(0);
+            blocks.begin(1);
+            blocks.atomic(5);
+            assert!(!blocks.knows(5, before), "not yet");
+            if by_barrier {
+                blocks.barrier()
+            } else {
+                blocks.fence(5, Scope::Device)
+            }
+            assert!(blocks.knows(5, before) && !blocks.knows(5, other) && !blocks.knows(5, behind));
+            assert_eq!(blocks.knows(6, before), by_barrier);
+        }
+    }
+
+    #[test]
+    fn a_fence_that_is_missing_or_of_the_block_alone_tells_other_blocks_nothing() {
+        for scope in [None, Some(Scope::Block)] {
+            let mut blocks = Blocks::new();
+            let before = blocks.order.now(0);
+            if let Some(scope) = scope {
+                blocks.fence(0, scope);
+            }
+            blocks.atomic(0);
+            blocks.atomic(40);
+            blocks.fence(40, Scope::Block);
+            assert_eq!(blocks.knows(40, before), scope.is_some(), "{scope:?}, in the block");
+            blocks.begin(1);
+            blocks.atomic(0);
+            blocks.barrier();
+            assert!(!blocks.knows(0, before), "{scope:?}");
+        }
+    }
+
+    #[test]
+    fn an_atomic_of_the_blocks_scope_tells_other_blocks_nothing() {
+        for [tells, hears] in [[Scope::Block, Scope::Device], [Scope::Device, Scope::Block]] {
+            let mut blocks = Blocks::new();
+            let before = blocks.order.now(0);
+            blocks.fence(0, Scope::Device);
+            blocks.access(0, Operation::Atomic, tells);
+            blocks.begin(1);
+            blocks.access(0, Operation::Atomic, hears);
+            blocks.barrier();
+            assert!(!blocks.knows(0, before));
+        }
+    }
+
+    #[test]
+    fn atomics_hand_on_what_others_told_and_stores_do_not() {
+        for (operation, handed_on) in [(Operation::Atomic, true), (Operation::Store, false)] {
+            let mut blocks = Blocks::new();
+            let before = blocks.order.now(0);
+            blocks.fence(0, Scope::Device);
+            blocks.atomic(0);
+            blocks.begin(1);
+            blocks.access(0, operation, Scope::System);
+            blocks.begin(2);
+            blocks.access(0, Operation::Load, Scope::System);
+            blocks.fence(0, Scope::System);
+            assert_eq!(blocks.knows(0, before), handed_on);
+        }
+    }
+
+    #[test]
+    fn who_heard_tells_of_it_behind_a_fence() {
+        let mut blocks = Blocks::new();
+        let before = blocks.order.now(0);
+        blocks.fence(0, Scope::Device);
+        blocks.atomic(0);
+        blocks.begin(1);
+        blocks.access(3, Operation::Load, Scope::System);
+        blocks.fence(3, Scope::Device);
+        blocks.access(3, Operation::Store, Scope::System);
+        blocks.begin(2);
+        blocks.access(0, Operation::Load, Scope::System);
+        blocks.fence(0, Scope::Device);
+        assert!(blocks.knows(0, before), "by way of block 1");
+    }
+
+    #[test]
+    fn what_each_thread_fenced_before_a_barrier_any_thread_tells_of_behind_it() {
+        let mut blocks = Blocks::new();
+        let (fenced, not_fenced) = (blocks.order.now(33), blocks.order.now(34));
+        let of_lane = blocks.order.now(7);
+        blocks.meet();
+        blocks.fence(33, Scope::Device);
+        blocks.fence(0, Scope::Device);
+        blocks.barrier();
+        blocks.atomic(5);
+        blocks.begin(1);
+        blocks.atomic(5);
+        blocks.barrier();
+        assert!(blocks.knows(0, fenced) && !blocks.knows(0, not_fenced));
+        assert!(blocks.knows(0, of_lane), "it met lane 0 before the fence");
+    }
+
+    #[test]
+    fn what_others_wrote_at_an_element_is_behind_who_heard_there() {
+        let mut blocks = Blocks::new();
+        blocks.atomic(0);
+        blocks.begin(1);
+        assert!(!blocks.handover.has_heard_at(blocks.order.now(9), FLAG));
+        blocks.atomic(9);
+        assert!(blocks.handover.has_heard_at(blocks.order.now(9), FLAG) && blocks.handover.has_heard());
+        assert!(!blocks.handover.has_heard_at(blocks.order.now(8), FLAG));
+        blocks.barrier();
+        assert!(blocks.handover.has_heard_at(blocks.order.now(8), FLAG));
+    }
+}
