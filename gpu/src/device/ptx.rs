@@ -10,8 +10,7 @@
 
 mod atomic;
 
-pub use atomic::AtomicBackend;
-pub(super) use atomic::{global_atomic, shared_atomic};
+pub(super) use atomic::{AtomicBackend, global_atomic, shared_atomic};
 
 use super::{Cache, Scope, Value, backend};
 use core::arch::asm;
