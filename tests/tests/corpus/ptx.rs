@@ -47,6 +47,8 @@ enum Why {
     Calls,
     /// The last access behind the barrier is named, and not the first.
     LastAccess,
+    /// Of two branches the other one comes first.
+    OtherBranch,
     /// The loop's own branch is named: PTX has no iterators.
     Loops,
 }
@@ -99,6 +101,12 @@ const OTHERS: &[Other] = &[
         report: "race: a thread reads byte 0 of `count`, which thread (1, 0, 0) updates, and no barrier orders the two, at {B} and {A} \
                  (thread (0, 0, 0), block (0, 0, 0))",
         why: Why::LanesTogether,
+    },
+    Other {
+        kernel: "match_in_two_branches",
+        report: "divergent warp: the mask 0xffffffff names lane 0, which waits elsewhere, at {B} and {A} (thread (1, 0, 0), block \
+                 (0, 0, 0))",
+        why: Why::OtherBranch,
     },
     Other { kernel: "endless_condition", report: ENDLESS, why: Why::Loops },
     Other { kernel: "endless_step", report: ENDLESS, why: Why::Loops },
