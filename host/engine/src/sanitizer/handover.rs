@@ -73,12 +73,19 @@ struct Thread {
     listens: bool,
 }
 
+/// What was told at an element, and of which sets that is put together.
+#[derive(Default)]
+struct Words {
+    all: Set,
+    parts: FxHashSet<u32>,
+}
+
 /// What was told at an element.
 #[derive(Default)]
 struct Told {
     /// To the block of that turn, and to the device.
-    block: (u64, Set),
-    device: Set,
+    block: (u64, Words),
+    device: Words,
     /// The block that wrote last, and its thread.
     by: (u64, u32),
     /// The block that heard last, in which interval first, and who of it did in that one.
@@ -140,7 +147,9 @@ impl Handover {
 
     fn join(&mut self, a: Set, b: Set) -> Set {
         match (a, b) {
-            (Some(_), Some(_)) if a != b => self.add(None, [a, b]),
+            // Who listens hears the same again and again.
+            (Some(whole), Some(_)) if a == b || self.nodes[whole as usize].more.contains(&b) => a,
+            (Some(_), Some(_)) => self.add(None, [a, b]),
             _ => a.or(b),
         }
     }
@@ -247,8 +256,8 @@ impl Handover {
             heard_by: (u64::MAX, 0, Vec::new()),
             ..Told::default()
         });
-        let of_block = told.block.1.filter(|_| told.block.0 == turn);
-        let (of_device, by) = (told.device.filter(|_| reach == 1), told.by);
+        let of_block = told.block.1.all.filter(|_| told.block.0 == turn);
+        let (of_device, by) = (told.device.all.filter(|_| reach == 1), told.by);
         if operation != Operation::Store {
             let (block, interval, threads) = &mut told.heard_by;
             if *block != turn {
@@ -271,16 +280,27 @@ impl Handover {
             let [own, for_device] = self.threads[thread].fenced;
             let device = self.join(for_device, self.fenced);
             let block = self.join(own, device);
+            let Some(mut told) = self.told(space).remove(&address) else { return };
             let hands_on = operation == Operation::Atomic;
-            let block = self.join(block, of_block.filter(|_| hands_on));
-            let device = self.join(device, of_device.filter(|_| hands_on));
-            if let Some(told) = self.told(space).get_mut(&address) {
-                told.block = (turn, block);
-                if reach == 1 {
-                    told.device = device;
-                }
-                told.by = (turn, now.thread);
+            if told.block.0 != turn || !hands_on {
+                told.block = (turn, Words::default());
             }
+            self.tell(&mut told.block.1, block);
+            if reach == 1 {
+                if !hands_on {
+                    told.device = Words::default();
+                }
+                self.tell(&mut told.device, device);
+            }
+            told.by = (turn, now.thread);
+            self.told(space).insert(address, told);
+        }
+    }
+
+    /// Adds a set to what was told, unless it is in it.
+    fn tell(&mut self, words: &mut Words, set: Set) {
+        if set.is_some_and(|set| words.parts.insert(set)) {
+            words.all = self.join(words.all, set);
         }
     }
 
