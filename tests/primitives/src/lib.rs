@@ -20,6 +20,12 @@ macro_rules! families {
 families! {
     /// Scalars side by side.
     vectors
+    /// Atomics on global memory.
+    atomic_global
+    /// Atomics on shared memory.
+    atomic_shared
+    /// Fences and volatile accesses.
+    fence
     /// From global to shared memory.
     copies
     /// Values from lane to lane.
@@ -28,4 +34,6 @@ families! {
     votes
     /// Arrays that a thread has for itself.
     locals
+    /// Approximate functions.
+    math
 }
