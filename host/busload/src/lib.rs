@@ -4,6 +4,7 @@
 //! - [`cuda`]: the GPU, through the driver found at run time.
 //! - [`verify`]: compares what a kernel wrote with its reference; nothing is timed before.
 //! - [`bench`](mod@bench): sampling and statistics, and the runs of a suite on either machine.
+//! - [`check`]: budgets of kernels, held to what they cost now.
 //! - [`claims`]: what the articles say that busload grew out of, judged by counts and results.
 //! - [`compare`]: two results files side by side, with a verdict for each row.
 //! - [`explain`]: a kernel's source with the counts of each access, and why the worst is what it is.
@@ -15,6 +16,7 @@
 //! - [`cases`]: from what was asked for on the command line to kernels, cases and plans.
 //! - [`timing`]: times that were measured, and their statistics.
 //! - [`record`] and [`report`]: what came of a run, as data, as a table, as JSON.
+//! - [`repository`]: where files stand in the repository that one stands in.
 //! - [`results`]: files of results, read and checked.
 //! - [`profile`]: the counters of Nsight Compute beside the simulated counts.
 //! - [`ptx`]: the committed build of the kernels, and the properties it is held to.
@@ -26,6 +28,7 @@ pub use system::{input, parallel};
 
 pub mod bench;
 pub mod cases;
+pub mod check;
 pub mod claims;
 pub mod cli;
 pub mod compare;
@@ -38,6 +41,7 @@ pub mod profile;
 pub mod ptx;
 pub mod record;
 pub mod report;
+pub mod repository;
 pub mod results;
 pub mod timing;
 /// The simulator: what carries out kernels from their source, over the engine that counts what they ask for.

@@ -1,6 +1,7 @@
 //! The commands, one a file, and what they share: options, what was asked for, where the results go.
 
 mod bench;
+mod check;
 mod claims;
 mod compare;
 mod doctor;
@@ -33,7 +34,7 @@ pub struct Usage(#[from] pub anyhow::Error);
 type Entry = (fn() -> Command, fn(&ArgMatches) -> Result<bool>);
 
 /// Every command, in the order of `--help`.
-const COMMANDS: [Entry; 12] = [
+const COMMANDS: [Entry; 13] = [
     (bench::command, bench::run),
     (simulate::command, simulate::run),
     (verify::command, verify::run),
@@ -41,6 +42,7 @@ const COMMANDS: [Entry; 12] = [
     (predict::command, predict::run),
     (explain::command, explain::run),
     (run::command, run::run),
+    (check::command, check::run),
     (list::command, list::run),
     (claims::command, claims::run),
     (compare::command, compare::run),
