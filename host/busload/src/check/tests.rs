@@ -147,7 +147,7 @@ fn what_costs_more_fails_with_its_line_the_counts_before_and_now_and_why() {
     let report = held("[budget.copy.1024]\n\"load src\" = { sectors_per_request = 3.3333333333333335 }\n", off, RULES);
     assert_eq!(
         said(&report)[0],
-        "kernel.rs:7 copy on 1024, load src: 3.3333337 sectors a request (budget 3.3333333)"
+        "kernel.rs:7 copy on 1024, load src: 3.333334 sectors a request (budget 3.333333)"
     );
 }
 
@@ -233,7 +233,7 @@ fn a_region_is_budgeted_as_one_and_its_accesses_need_none_of_their_own() {
     assert_eq!(text, all.replace("conflicts = 32", "conflicts = 33"));
     // One case may lack what another has; a budget that none has is gone.
     let mut cases = transpose();
-    let mut other = counted(kernel("transpose", "1x1"), vec![global("load src", 38, 1, 1, 4)]);
+    let mut other = counted(kernel("transpose", "1x1"), vec![global("load src", 38, 1, 1, 32)]);
     cases.push(other.clone());
     assert!(held(all, cases.clone(), RULES).passed);
     let report = held(&format!("{all}dust = {{ used = 1 }}\n"), cases.clone(), RULES);

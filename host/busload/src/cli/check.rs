@@ -10,15 +10,15 @@ use crate::record::Machine;
 use crate::report::{self, Target};
 use crate::repository::Repository;
 use crate::sim::Options;
+use crate::suite::Suite;
 use anyhow::Result;
 use clap::{Arg, ArgAction, ArgMatches, Command};
-use gpu::kernels::FAMILIES;
 use regex::Regex;
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 
 /// The command with its options.
-pub(super) fn command() -> Command {
+pub(super) fn command(suite: &Suite) -> Command {
     let arg = |name: &'static str| Arg::new(name).long(name);
     let command = Command::new("check")
         .about("Hold kernels to budgets: what each access may ask of the memory system, in a committed file")
@@ -85,19 +85,19 @@ pub(super) fn command() -> Command {
                 .value_name("FILE")
                 .help("Write what fails, and what is to be known, as SARIF 2.1.0; - is standard output"),
         );
-    selection(command)
+    selection(suite, command)
 }
 
 /// Holds kernels to their budgets, or writes these; false if something fails.
-pub(super) fn run(matches: &ArgMatches) -> Result<bool> {
+pub(super) fn run(suite: &Suite, matches: &ArgMatches) -> Result<bool> {
     let file: &String = matches.get_one("budgets").expect("has a default");
     let launches = matches.get_many::<String>("launch");
-    let launches = launches.map(|files| launches_of(files, matches)).transpose()?;
+    let launches = launches.map(|files| launches_of(suite, files, matches)).transpose()?;
     if matches.get_flag("bless") {
         let budgets = Budgets::read(file).map_err(usage)?;
         let budgets = budgets.unwrap_or_else(|| Budgets { file: file.clone(), ..Budgets::default() });
         let target = Target::open("--budgets", file).map_err(Usage)?;
-        let asked = Asked::new(matches, &budgets, launches, true)?;
+        let asked = Asked::new(suite, matches, &budgets, launches, true)?;
         return blessed(&asked, &budgets, &target);
     }
     let sarif = matches.get_one::<String>("sarif").map(|file| Target::open("--sarif", file)).transpose().map_err(Usage)?;
@@ -109,15 +109,15 @@ pub(super) fn run(matches: &ArgMatches) -> Result<bool> {
     let rules = Rules { gone_fails: rev.is_none(), budgets_required: matches.get_flag("require-budgets") };
     let (asked, budgets) = match rev {
         Some(rev) => {
-            let asked = Asked::new(matches, &Budgets::default(), launches, false)?;
+            let asked = Asked::new(suite, matches, &Budgets::default(), launches, false)?;
             let commit = Commit::find(rev).map_err(usage)?;
-            let budgets = commit.budgets(&same_subjects(matches))?;
+            let budgets = commit.budgets(&same_subjects(suite, matches))?;
             (asked, budgets)
         }
         None => {
             let missing = || usage(format!("{file}: there is no such file: write it by `busload check --bless`"));
             let budgets = Budgets::read(file).map_err(usage)?.ok_or_else(missing)?;
-            (Asked::new(matches, &budgets, launches, false)?, budgets)
+            (Asked::new(suite, matches, &budgets, launches, false)?, budgets)
         }
     };
     let counted = asked.count();
@@ -182,6 +182,7 @@ enum Job {
 
 /// What was asked for.
 struct Asked<'a> {
+    suite: &'a Suite,
     jobs: Vec<Job>,
     launches: Vec<Launches>,
     options: Options,
@@ -195,8 +196,14 @@ struct Asked<'a> {
 
 impl<'a> Asked<'a> {
     /// With cases that cannot be read left out if `lenient`: they are to be removed.
-    fn new(matches: &'a ArgMatches, budgets: &Budgets, named: Option<Vec<Launches>>, lenient: bool) -> Result<Self> {
-        let chooses_cases = !values(matches).is_empty() || matches.contains_id("sizes");
+    fn new(
+        suite: &'a Suite,
+        matches: &'a ArgMatches,
+        budgets: &Budgets,
+        named: Option<Vec<Launches>>,
+        lenient: bool,
+    ) -> Result<Self> {
+        let chooses_cases = !values(suite, matches).is_empty() || matches.contains_id("sizes");
         let kernels = matches.get_one::<String>("kernel");
         let mut has_kernels = named.is_none();
         let launches = match named {
@@ -216,13 +223,13 @@ impl<'a> Asked<'a> {
         };
         let mut jobs = Vec::new();
         if has_kernels {
-            let runs = runs(matches, Sizes::Small, Machine::simulator().sm_count)?;
+            let runs = runs(suite, matches, Sizes::Small, Machine::simulator().sm_count)?;
             let runs = if chooses_cases { runs } else { on_budgeted_cases(runs, budgets, lenient)? };
             jobs.extend(runs.into_iter().map(|run| Job::Run(Box::new(run))));
         }
         let launched = launches.iter().enumerate();
         jobs.extend(launched.flat_map(|(file, own)| (0..own.ready.len()).map(move |number| Job::Launch(file, number))));
-        Ok(Self { jobs, launches, options: simulator_options(matches), kernels, chooses_cases, has_kernels })
+        Ok(Self { suite, jobs, launches, options: simulator_options(matches), kernels, chooses_cases, has_kernels })
     }
 
     fn count(&self) -> Vec<Counted> {
@@ -258,21 +265,20 @@ impl<'a> Asked<'a> {
                     _ => true,
                 };
                 // Of a kernel that there is, any other case was just not asked for.
-                let is_asked = !self.chooses_cases || !is_there(kernel);
+                let is_asked = !self.chooses_cases || !self.suite.names().any(|name| name == *kernel);
                 self.has_kernels && is_selected() && (is_asked || case == ANY_CASE)
             }
         }
     }
 }
 
-/// Whether a kernel of the families has that name.
-fn is_there(kernel: &str) -> bool {
-    FAMILIES.iter().flat_map(|family| family.kernels).any(|entry| entry.kernel.name == kernel)
-}
-
 /// The launches of launch files.
-fn launches_of<'a>(files: impl Iterator<Item = &'a String>, matches: &ArgMatches) -> Result<Vec<Launches>> {
-    if let Some(axis) = values(matches).keys().next() {
+fn launches_of<'a>(
+    suite: &Suite,
+    files: impl Iterator<Item = &'a String>,
+    matches: &ArgMatches,
+) -> Result<Vec<Launches>> {
+    if let Some(axis) = values(suite, matches).keys().next() {
         return Err(usage(format!("--{axis} means nothing with --launch: a launch file says what is launched")));
     }
     let mut seen = BTreeSet::new();
@@ -309,8 +315,8 @@ fn on_budgeted_cases(runs: Vec<Run>, budgets: &Budgets, lenient: bool) -> Result
 }
 
 /// The arguments that select the same in the program of another commit.
-fn same_subjects(matches: &ArgMatches) -> Vec<OsString> {
-    let mut arguments = super::selection::same_runs(matches);
+fn same_subjects(suite: &Suite, matches: &ArgMatches) -> Vec<OsString> {
+    let mut arguments = super::selection::same_runs(suite, matches);
     let launches = matches.get_many::<String>("launch").into_iter().flatten();
     arguments.extend(launches.map(|file| format!("--launch={file}").into()));
     for name in ["threads", "max-blocks"] {

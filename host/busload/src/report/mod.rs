@@ -10,6 +10,7 @@ mod predict;
 mod profile;
 mod records;
 mod sarif;
+mod spatter;
 mod table;
 mod target;
 mod width;
@@ -24,6 +25,7 @@ pub use profile::profile_table;
 pub(crate) use records::percent;
 pub use records::{table, verification_table};
 pub use sarif::sarif;
+pub use spatter::spatter_table;
 pub use target::Target;
 pub use width::{width, wrapped};
 
