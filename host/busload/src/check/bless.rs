@@ -21,8 +21,8 @@ pub struct Blessed {
 
 /// What a new file begins with.
 const HEADER: &str = "\
-# What each access of a kernel may ask of the memory system. `busload check` counts it and fails where it is more;
-# `busload check --bless` writes what is counted now.
+# What each access of a kernel may ask of the memory system. `check` counts it and fails where it is more;
+# `check --bless` writes what is counted now.
 
 ";
 
@@ -73,9 +73,9 @@ impl Editor<'_> {
         let [own, any] = self.budgets.of(subject);
         for budget in own.map_or(&[][..], |table| &table.budgets) {
             match cost(budget, accesses) {
-                Some(cost) => self.set_limits(subject, budget, |measure, limit| {
-                    cost.measure(measure).filter(|now| *now != limit)
-                }),
+                Some(cost) => {
+                    self.set_limits(subject, budget, |measure, limit| cost.measure(measure).filter(|now| *now != limit))
+                }
                 None => self.remove(subject, Some(&budget.name)),
             }
         }
@@ -165,8 +165,7 @@ impl Editor<'_> {
             None => {
                 let [root, outer, inner] = subject.keys();
                 let root = self.document.get_mut(root).and_then(Item::as_table_like_mut);
-                let Some(outer_table) =
-                    root.and_then(|root| root.get_mut(outer)).and_then(Item::as_table_like_mut)
+                let Some(outer_table) = root.and_then(|root| root.get_mut(outer)).and_then(Item::as_table_like_mut)
                 else {
                     return;
                 };

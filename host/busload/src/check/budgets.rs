@@ -161,10 +161,13 @@ impl Budgets {
         let Limits { requests, sectors_per_request, bytes_moved, used, conflicts } = limits.into_inner();
         let given = [requests, sectors_per_request, bytes_moved, used, conflicts];
         let limits = Measure::ALL.into_iter().zip(given).filter_map(|(measure, given)| Some((measure, given?)));
-        let limits = limits.map(|(measure, given)| self.limit(&name, measure, &given)).collect::<Result<Vec<_>, _>>()?;
+        let limits =
+            limits.map(|(measure, given)| self.limit(&name, measure, &given)).collect::<Result<Vec<_>, _>>()?;
         if limits.is_empty() {
             let all = Measure::ALL.map(Measure::name).join(", ");
-            return Err(self.invalid(&span, format!("\"{name}\" = {{}} limits nothing: give one of {all}, or remove it")));
+            return Err(
+                self.invalid(&span, format!("\"{name}\" = {{}} limits nothing: give one of {all}, or remove it"))
+            );
         }
         Ok(Budget { name, line: self.line(&span), limits })
     }
@@ -216,9 +219,9 @@ fn of_each(
     subjects: Subjects,
     subject: impl Fn(String, String) -> Subject,
 ) -> impl Iterator<Item = (Subject, Spanned<BTreeMap<String, Spanned<Limits>>>)> {
-    let tables = subjects.into_iter().flat_map(|(outer, tables)| {
-        tables.into_iter().map(move |(inner, table)| (outer.clone(), inner, table))
-    });
+    let tables = subjects
+        .into_iter()
+        .flat_map(|(outer, tables)| tables.into_iter().map(move |(inner, table)| (outer.clone(), inner, table)));
     tables.map(move |(outer, inner, table)| (subject(outer, inner), table))
 }
 

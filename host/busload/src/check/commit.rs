@@ -176,7 +176,12 @@ impl Commit {
     }
 
     fn build(&self, watch: &Watch, worktree: &Worktree<'_>) -> Result<PathBuf, CommitError> {
-        report::say(&format!("Building {} of {} ({}) …", self.program, self.rev, &self.hash[..self.hash.len().min(12)]));
+        report::say(&format!(
+            "Building {} of {} ({}) …",
+            self.program,
+            self.rev,
+            &self.hash[..self.hash.len().min(12)]
+        ));
         let messages = self.file("messages.json")?;
         let mut cargo = cargo();
         if ["rust-toolchain.toml", "rust-toolchain"].iter().any(|name| worktree.path.join(name).exists()) {
@@ -197,10 +202,9 @@ impl Commit {
             let is_own = message["target"]["name"] == self.program.as_str();
             message["executable"].as_str().filter(|_| is_own).map(PathBuf::from)
         };
-        built.and_then(|built| built.lines().find_map(executable)).ok_or_else(|| CommitError::DoesNotBuild {
-            rev: self.rev.clone(),
-            program: self.program.clone(),
-        })
+        built
+            .and_then(|built| built.lines().find_map(executable))
+            .ok_or_else(|| CommitError::DoesNotBuild { rev: self.rev.clone(), program: self.program.clone() })
     }
 
     fn count(
@@ -350,7 +354,8 @@ fn cargo() -> Command {
 /// Where cargo puts what it builds here.
 fn target_folder(rev: &str) -> Result<PathBuf, CommitError> {
     let no_crate = |said: String| CommitError::NoCrate { rev: rev.to_owned(), said };
-    let output = cargo().args(["metadata", "--no-deps", "--offline", "--format-version", "1"]).stdin(Stdio::null()).output();
+    let output =
+        cargo().args(["metadata", "--no-deps", "--offline", "--format-version", "1"]).stdin(Stdio::null()).output();
     let output = output.map_err(|error| no_crate(format!("cargo: {error}")))?;
     if !output.status.success() {
         return Err(no_crate(tail(&String::from_utf8_lossy(&output.stderr))));

@@ -26,8 +26,7 @@ pub enum Measure {
 
 impl Measure {
     /// All, in the order in which they are written.
-    pub const ALL: [Self; 5] =
-        [Self::Requests, Self::SectorsPerRequest, Self::BytesMoved, Self::Used, Self::Conflicts];
+    pub const ALL: [Self; 5] = [Self::Requests, Self::SectorsPerRequest, Self::BytesMoved, Self::Used, Self::Conflicts];
 
     /// Its key in a file of budgets.
     #[must_use]
@@ -71,7 +70,12 @@ impl Cost {
         let requests = site.requests;
         let Some(sectors) = site.sectors else {
             let [wavefronts, ideal] = [site.wavefronts, site.wavefronts_ideal].map(Option::unwrap_or_default);
-            return Self { requests, to_banks: requests, conflicts: wavefronts.saturating_sub(ideal), ..Self::default() };
+            return Self {
+                requests,
+                to_banks: requests,
+                conflicts: wavefronts.saturating_sub(ideal),
+                ..Self::default()
+            };
         };
         Self { requests, to_global: requests, sectors, used: site.used.unwrap_or_default(), ..Self::default() }
     }

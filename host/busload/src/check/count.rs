@@ -74,7 +74,7 @@ pub fn of_run(run: &Run, options: &Options, progress: &dyn Fn(u64, u64)) -> Coun
 /// If it is no case of the family, or cannot be launched.
 pub fn on_case(run: &Run, case: &str) -> Result<Run, String> {
     let (kernel, family) = (run.kernel.name, run.family);
-    let way = format!("write it as in \"{}\", or remove it by `busload check --bless`", run.case);
+    let way = format!("write it as in \"{}\", or remove it by `check --bless`", run.case);
     let value = |axis: &Axis, text: &str| {
         let prefix = format!("{}=", axis.name);
         let value = cases::parse(axis.kind, text.strip_prefix(prefix.as_str()).unwrap_or(text)).ok()?;
@@ -153,7 +153,6 @@ pub fn of_launch(file: &str, ready: &Ready, options: &Options, progress: &dyn Fn
     let is_whole = outcome.findings.is_empty() && outcome.blocks.complete();
     let compared = if is_whole { ready.compare(&outcome) } else { Vec::new() };
     let wrong: Vec<_> = compared.iter().filter(|compared| compared.wrong > 0).map(ToString::to_string).collect();
-    let error =
-        (!wrong.is_empty()).then(|| ErrorRecord { kind: "comparison".to_owned(), message: wrong.join("\n") });
+    let error = (!wrong.is_empty()).then(|| ErrorRecord { kind: "comparison".to_owned(), message: wrong.join("\n") });
     Counted { error, ..Counted::new(subject, at, &outcome, explained) }
 }

@@ -165,8 +165,7 @@ pub fn hold(budgets: &Budgets, counted: Vec<Counted>, scope: &dyn Fn(&Subject) -
     results.extend(left);
     let against = (!rules.gone_fails).then(|| budgets.file.clone());
     let file = rules.gone_fails.then(|| budgets.file.clone());
-    let mut report =
-        Report { schema: SCHEMA, command: "check", budgets: file, against, rules, passed: true, results };
+    let mut report = Report { schema: SCHEMA, command: "check", budgets: file, against, rules, passed: true, results };
     report.passed = !report.results.iter().any(|checked| checked.fails(rules));
     report
 }

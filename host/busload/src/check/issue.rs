@@ -109,14 +109,14 @@ impl Saying<'_> {
         let rules = self.report.rules;
         if *gone {
             let what = match rules.gone_fails {
-                true => "there is no such kernel, case or launch any more: `busload check --bless` removes its budgets",
+                true => "there is no such kernel, case or launch any more: `check --bless` removes its budgets",
                 false => "there is no such kernel, case or launch any more",
             };
             return wrong.chain([self.issue(GONE, rules.gone_fails, None, what.to_owned())]).collect();
         }
         if !budgeted {
             let without = accesses.len();
-            let what = format!("it has no budgets, for {without} accesses: `busload check --bless` writes them");
+            let what = "none of its accesses has a budget: `check --bless` writes them".to_owned();
             let unbudgeted = (without > 0 && rules.budgets_required).then(|| self.issue(NEW, true, None, what));
             return wrong.chain(unbudgeted).collect();
         }
@@ -144,7 +144,7 @@ impl Saying<'_> {
 
     fn held(&self, held: &Held) -> Option<Issue> {
         let is_of_commit = self.report.against.is_some();
-        let hint = |hint: &str| if is_of_commit { String::new() } else { format!(": `busload check --bless` {hint}") };
+        let hint = |hint: &str| if is_of_commit { String::new() } else { format!(": `check --bless` {hint}") };
         let (rule, message) = match held.verdict {
             Verdict::Same => return None,
             Verdict::Over => (OVER, self.limits(held, Limit::is_over)),

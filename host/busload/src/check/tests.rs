@@ -145,10 +145,7 @@ fn what_costs_more_fails_with_its_line_the_counts_before_and_now_and_why() {
     let mut off = as_they_are();
     off[0].accesses = Some(vec![global("load src", 7, 3_000_000, 10_000_001, 300_000_030)]);
     let report = held("[budget.copy.1024]\n\"load src\" = { sectors_per_request = 3.3333333333333335 }\n", off, RULES);
-    assert_eq!(
-        said(&report)[0],
-        "kernel.rs:7 copy on 1024, load src: 3.333334 sectors a request (budget 3.333333)"
-    );
+    assert_eq!(said(&report)[0], "kernel.rs:7 copy on 1024, load src: 3.333334 sectors a request (budget 3.333333)");
 }
 
 #[test]
@@ -160,8 +157,10 @@ fn what_costs_less_passes_with_a_hint_and_blessing_holds_it_to_that() {
     assert!(report.passed);
     assert_eq!(
         said(&report),
-        ["note kernel.rs:38 transpose on 32x32, store dst: 4.00 sectors a request (budget 32.00), 4096 bytes moved (budget 32768), \
-          100.0 % used (budget 12.5 %): `busload check --bless` holds it to that"]
+        [
+            "note kernel.rs:38 transpose on 32x32, store dst: 4.00 sectors a request (budget 32.00), 4096 bytes moved (budget 32768), \
+          100.0 % used (budget 12.5 %): `check --bless` holds it to that"
+        ]
     );
     let Blessed { text, changed, added, removed } = blessed(&text, &better);
     assert_eq!((changed, added, removed), (1, 0, 0));
@@ -184,7 +183,7 @@ fn what_is_gone_fails_and_what_is_new_is_noted_unless_budgets_are_required() {
     assert_eq!(
         said_now[0],
         "busload.toml:8 transpose on 32x32, load src: there is no such access any more; there is store dst, load tile, \
-         load tile #2, load source: `busload check --bless` removes its budget"
+         load tile #2, load source: `check --bless` removes its budget"
     );
     assert!(said_now[1].starts_with(
         "note kernel.rs:38 transpose on 32x32, load source: it has no budget, and costs 32 requests, 4.00 sectors a request, 4096 \
@@ -194,11 +193,15 @@ fn what_is_gone_fails_and_what_is_new_is_noted_unless_budgets_are_required() {
     // Of a commit, what is gone is no failure; what is new can be made one.
     let report = held(&text, now.clone(), Rules { gone_fails: false, budgets_required: false });
     assert!(report.passed && report.against.is_some() && report.budgets.is_none());
-    assert!(said(&report).iter().all(|line| line.starts_with("note ") && !line.contains("--bless")), "{:?}", said(&report));
+    assert!(
+        said(&report).iter().all(|line| line.starts_with("note ") && !line.contains("--bless")),
+        "{:?}",
+        said(&report)
+    );
     let report = held(&text, now.clone(), Rules { gone_fails: false, budgets_required: true });
     assert!(!report.passed);
     assert!(said(&report).contains(
-        &"kernel.rs:3 copy on 2048: it has no budgets, for 1 accesses: `busload check --bless` writes them".to_owned()
+        &"kernel.rs:3 copy on 2048: none of its accesses has a budget: `check --bless` writes them".to_owned()
     ));
     let Blessed { text, changed, added, removed } = blessed(&text, &now);
     assert_eq!((changed, added, removed), (0, 2, 2));
@@ -215,7 +218,7 @@ fn a_region_is_budgeted_as_one_and_its_accesses_need_none_of_their_own() {
     assert!(report.passed);
     assert_eq!(
         said(&report),
-        ["note kernel.rs:38 transpose on 32x32, all: 22.22 % used (budget 22.20 %): `busload check --bless` holds it to that"]
+        ["note kernel.rs:38 transpose on 32x32, all: 22.22 % used (budget 22.20 %): `check --bless` holds it to that"]
     );
     let mut worse = transpose();
     worse[0].accesses.as_mut().expect("accesses")[3] = shared("load tile #2", 41, 32, 65);
@@ -239,9 +242,10 @@ fn a_region_is_budgeted_as_one_and_its_accesses_need_none_of_their_own() {
     let report = held(&format!("{all}dust = {{ used = 1 }}\n"), cases.clone(), RULES);
     assert!(!report.passed);
     assert!(
-        said(&report).last().is_some_and(|line| line.starts_with(
-            "busload.toml:5 transpose on any case, dust: there is no such access any more: "
-        )),
+        said(&report)
+            .last()
+            .is_some_and(|line| line
+                .starts_with("busload.toml:5 transpose on any case, dust: there is no such access any more: ")),
         "{:?}",
         said(&report)
     );
@@ -250,8 +254,10 @@ fn a_region_is_budgeted_as_one_and_its_accesses_need_none_of_their_own() {
     other.accesses = None;
     other.error = Some(ErrorRecord { kind: "plan".into(), message: "no".into() });
     cases[1] = other;
-    assert_eq!(said(&held(&format!("{all}dust = {{ used = 1 }}\n"), cases, RULES)).last().expect("a line"), 
-        "kernel.rs:3 transpose on 1x1: plan: no");
+    assert_eq!(
+        said(&held(&format!("{all}dust = {{ used = 1 }}\n"), cases, RULES)).last().expect("a line"),
+        "kernel.rs:3 transpose on 1x1: plan: no"
+    );
 }
 
 #[test]
@@ -293,8 +299,15 @@ fn what_is_wrong_fails_and_is_not_blessed() {
     assert!(!report.passed);
     let found = issues(&report);
     assert_eq!((found[0].rule.id().as_str(), found[1].rule.id().as_str()), ("race", "wrong-verification"));
-    assert_eq!((found[0].at.as_ref().map(|at| at.line), found[0].other.as_ref().map(|at| at.line)), (Some(9), Some(12)));
-    assert!(found[0].sentence().starts_with("copy on 1024: race: two threads write `dst`, at kernel.rs:9:5 and kernel.rs:12:5"));
+    assert_eq!(
+        (found[0].at.as_ref().map(|at| at.line), found[0].other.as_ref().map(|at| at.line)),
+        (Some(9), Some(12))
+    );
+    assert!(
+        found[0]
+            .sentence()
+            .starts_with("copy on 1024: race: two threads write `dst`, at kernel.rs:9:5 and kernel.rs:12:5")
+    );
     assert_eq!(found[1].sentence(), "transpose on 32x32: verification: element 3 is 1, not 2");
     assert_eq!(blessed(&text, &wrong).text, text);
 }

@@ -32,11 +32,11 @@ pub(super) fn command(suite: &Suite) -> Command {
         )
         .after_help(
             "Examples:\n  \
-             busload check --bless                      write busload.toml\n  \
-             busload check                              hold all kernels to it\n  \
-             busload check --against main               compare with what another commit counts\n  \
-             busload check --github --sarif check.sarif in GitHub Actions\n  \
-             busload check --launch kernels.toml        launches of your own PTX\n\n\
+             busload check --bless                   write busload.toml\n  \
+             busload check                           hold all kernels to it\n  \
+             busload check --against main            compare with what another commit counts\n  \
+             busload check --github --sarif f.sarif  in GitHub Actions\n  \
+             busload check --launch kernels.toml     launches of your own PTX\n\n\
              docs/budgets.md has every key of the file, and a workflow to copy. Exit status 1 means that something fails; 2 that \
              something asked for, or in the file, makes no sense, and nothing ran.",
         )
@@ -100,7 +100,8 @@ pub(super) fn run(suite: &Suite, matches: &ArgMatches) -> Result<bool> {
         let asked = Asked::new(suite, matches, &budgets, launches, true)?;
         return blessed(&asked, &budgets, &target);
     }
-    let sarif = matches.get_one::<String>("sarif").map(|file| Target::open("--sarif", file)).transpose().map_err(Usage)?;
+    let sarif =
+        matches.get_one::<String>("sarif").map(|file| Target::open("--sarif", file)).transpose().map_err(Usage)?;
     let json = json(matches)?;
     if let (Some(Target::StandardOutput), Some(Target::StandardOutput)) = (&sarif, &json) {
         return Err(usage("--sarif - --json -: standard output takes one of them, so name a file"));
@@ -111,11 +112,11 @@ pub(super) fn run(suite: &Suite, matches: &ArgMatches) -> Result<bool> {
         Some(rev) => {
             let asked = Asked::new(suite, matches, &Budgets::default(), launches, false)?;
             let commit = Commit::find(rev).map_err(usage)?;
-            let budgets = commit.budgets(&same_subjects(suite, matches))?;
+            let budgets = commit.budgets(&same_subjects(suite, matches)).map_err(usage)?;
             (asked, budgets)
         }
         None => {
-            let missing = || usage(format!("{file}: there is no such file: write it by `busload check --bless`"));
+            let missing = || usage(format!("{file}: there is no such file: write it by `check --bless`"));
             let budgets = Budgets::read(file).map_err(usage)?.ok_or_else(missing)?;
             (Asked::new(suite, matches, &budgets, launches, false)?, budgets)
         }
@@ -158,14 +159,18 @@ fn blessed(asked: &Asked, budgets: &Budgets, target: &Target) -> Result<bool> {
         let what = own.findings.iter().map(ToString::to_string).chain(own.error.map(|error| error.message));
         let what: Vec<_> = what.collect();
         if !what.is_empty() {
-            report::say(&format!("{}: its budgets are left as they are, since it is wrong: {}", own.subject, what.join("\n")));
+            report::say(&format!(
+                "{}: its budgets are left as they are, since it is wrong: {}",
+                own.subject,
+                what.join("\n")
+            ));
             passed = false;
         }
     }
     let check::Blessed { changed, added, removed, .. } = blessed;
     let said = match (changed, added, removed) {
         (0, 0, 0) => format!("{}: every budget is what is counted now.\n", budgets.file),
-        _ => format!("{}: {added} budgets written, {changed} changed, {removed} removed.\n", budgets.file),
+        _ => format!("{}: {added} added, {changed} changed, {removed} removed.\n", budgets.file),
     };
     match target.is_standard_output() {
         true => report::say(&said),
@@ -217,7 +222,11 @@ impl<'a> Asked<'a> {
                 let files: BTreeSet<_> = files.collect();
                 let has_budgets = budgets.tables.keys().any(|subject| matches!(subject, Subject::Kernel { .. }));
                 has_kernels = has_budgets || files.is_empty();
-                files.into_iter().map(|file| Launches::read(file)).collect::<Result<Vec<_>, Invalid>>().map_err(usage)?
+                files
+                    .into_iter()
+                    .map(|file| Launches::read(file))
+                    .collect::<Result<Vec<_>, Invalid>>()
+                    .map_err(usage)?
             }
             None => Vec::new(),
         };

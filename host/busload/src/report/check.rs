@@ -51,7 +51,11 @@ fn summary(report: &Report) -> String {
     let [same, over, under, gone, new] =
         [Verdict::Same, Verdict::Over, Verdict::Under, Verdict::Gone, Verdict::New].map(count);
     let wrong = report.results.iter().filter(|own| own.error.is_some() || !own.findings.is_empty()).count();
-    let hold = if is_against { format!("{same} accesses cost the same") } else { format!("{same} budgets hold") };
+    let hold = match (is_against, same) {
+        (true, _) => format!("{same} cost the same"),
+        (false, 1) => "1 budget holds".to_owned(),
+        (false, _) => format!("{same} budgets hold"),
+    };
     let mut parts = vec![hold];
     let mut part = |count: usize, of_budgets: &str, of_commit: &str| {
         if count > 0 {
@@ -73,7 +77,7 @@ fn summary(report: &Report) -> String {
         let names = if without.len() == 1 { name } else { format!("{name} and {} more", without.len() - 1) };
         let _ = match is_against {
             true => write!(text, " New since then: {names}."),
-            false => write!(text, " Without any budget: {names}; `busload check --bless` writes them."),
+            false => write!(text, " Without any budget: {names}; `check --bless` writes them."),
         };
     }
     text + "\n"

@@ -113,7 +113,10 @@ fn log(issues: &[Issue]) -> Log {
     let ids: BTreeSet<_> = run.tool.driver.rules.iter().map(|rule| &rule.id).collect();
     assert_eq!(ids.len(), run.tool.driver.rules.len(), "a rule stands there once");
     assert!(run.tool.driver.rules.iter().all(|rule| rule.short_description.text.ends_with('.')));
-    assert_eq!((run.tool.driver.name.as_str(), run.tool.driver.semantic_version.as_str()), ("busload", env!("CARGO_PKG_VERSION")));
+    assert_eq!(
+        (run.tool.driver.name.as_str(), run.tool.driver.semantic_version.as_str()),
+        ("busload", env!("CARGO_PKG_VERSION"))
+    );
     log
 }
 
