@@ -8,7 +8,7 @@ use busload::input;
 use busload::ptx::Ptx;
 use busload::report;
 use busload::suite::BUSLOAD;
-use sources::root;
+use sources::{TestCrate, root};
 use std::path::PathBuf;
 
 /// The committed build, relative to the root of the workspace.
@@ -83,13 +83,13 @@ pub(crate) fn made(target: &Target) -> Result<String> {
     Ok(headed(of, target.backend_name(), &target.arch, line_table, &target.source_hash()?, &built))
 }
 
-/// The PTX of the planted bugs, likewise.
-pub(crate) fn build_corpus() -> Result<String> {
+/// The PTX of a crate of tests, likewise.
+pub(crate) fn build_tests(of: TestCrate) -> Result<String> {
     let target = Target { backend: Backend::Llvm, arch: "sm_80".to_owned() };
-    let folder = "tests/corpus/src/";
-    let built = llvm("busload-corpus", folder, &target.arch)?;
-    let of = "The planted bugs, built by `cargo xtask ptx` from tests/corpus/ and gpu/";
-    Ok(headed(of, target.backend_name(), &target.arch, folder, &sources::corpus_source_hash()?, &built))
+    let built = llvm(of.package, of.folder, &target.arch)?;
+    let folder = of.folder.trim_end_matches("src/");
+    let what = format!("{}, built by `cargo xtask ptx` from {folder} and gpu/", of.what);
+    Ok(headed(&what, target.backend_name(), &target.arch, of.folder, &of.source_hash()?, &built))
 }
 
 /// The PTX of a package's kernels, whose files are under `folder`, by rustc's own back end.

@@ -20,7 +20,7 @@ const FILES: [(&str, &str); 3] = [
 
 /// Writes the folder.
 pub(crate) fn write(folder: &Path) -> Result<bool> {
-    busload::build::write(&folder.join("corpus.ptx"), &build::build_corpus()?)?;
+    busload::build::write(&folder.join("corpus.ptx"), &build::build_tests(sources::CORPUS)?)?;
     let mut launches = String::new();
     for bug @ Bug { class, kernel, twin, .. } in bugs() {
         let plan = (bug.plan)().with_context(|| kernel.name.to_owned())?;

@@ -295,9 +295,11 @@ fn ptx(matches: &ArgMatches) -> Result<bool> {
     }
     let output = matches.get_one::<PathBuf>("output").cloned();
     let mut built = vec![(output.clone().unwrap_or_else(|| target.default_file()), ptx)];
-    // The planted bugs are committed beside.
+    // The planted bugs and the primitives' kernels are committed beside.
     if target.is_committed() && output.is_none() {
-        built.push((root().join(sources::COMMITTED_CORPUS), build::build_corpus()?));
+        for tests in sources::TEST_CRATES {
+            built.push((root().join(tests.committed), build::build_tests(tests)?));
+        }
     }
     let mut is_same = true;
     for (file, ptx) in built {

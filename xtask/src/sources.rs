@@ -14,11 +14,37 @@ const SOURCES: [&str; 5] =
 /// What rust-cuda's build is made from besides.
 const NVVM: &str = "gpu/nvvm";
 
-/// What the PTX of the planted bugs is made from besides.
-const CORPUS: &str = "tests/corpus/src";
+/// A crate of kernels for tests, whose PTX is committed beside the suite's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TestCrate {
+    /// What it holds.
+    pub what: &'static str,
+    /// Its package.
+    pub package: &'static str,
+    /// What its PTX is made from besides the suite's facade: a folder relative to the root of the workspace.
+    pub folder: &'static str,
+    /// The committed build, relative to the root of the workspace.
+    pub committed: &'static str,
+}
 
-/// The committed build of the planted bugs, relative to the root of the workspace.
-pub const COMMITTED_CORPUS: &str = "tests/corpus/ptx/corpus_sm_80.ptx";
+/// The planted bugs.
+pub const CORPUS: TestCrate = TestCrate {
+    what: "The planted bugs",
+    package: "busload-corpus",
+    folder: "tests/corpus/src/",
+    committed: "tests/corpus/ptx/corpus_sm_80.ptx",
+};
+
+/// A kernel for each of the facade's primitives.
+pub const PRIMITIVES: TestCrate = TestCrate {
+    what: "Kernels of the facade's primitives",
+    package: "busload-primitives",
+    folder: "tests/primitives/src/",
+    committed: "tests/primitives/ptx/primitives_sm_80.ptx",
+};
+
+/// Each of them.
+pub const TEST_CRATES: [TestCrate; 2] = [CORPUS, PRIMITIVES];
 
 /// The root of the workspace.
 ///
@@ -44,22 +70,24 @@ pub fn nvvm_source_hash() -> Result<String> {
     hash(root(), &[&SOURCES[..], &[NVVM]].concat())
 }
 
-/// The same for the planted bugs.
-///
-/// # Errors
-/// If a source cannot be read.
-pub fn corpus_source_hash() -> Result<String> {
-    hash(root(), &[&SOURCES[..], &[CORPUS]].concat())
-}
+impl TestCrate {
+    /// The same for its PTX.
+    ///
+    /// # Errors
+    /// If a source cannot be read.
+    pub fn source_hash(&self) -> Result<String> {
+        hash(root(), &[&SOURCES[..], &[self.folder.trim_end_matches('/')]].concat())
+    }
 
-/// The committed build of the planted bugs, if it is of the sources as they are.
-///
-/// # Errors
-/// If it or a source cannot be read.
-pub fn fresh_corpus() -> Result<Option<String>> {
-    let text = input::text(root().join(COMMITTED_CORPUS), input::SOURCE)?;
-    let is_fresh = Ptx::new(&*text).header("source-hash") == Some(corpus_source_hash()?.as_str());
-    Ok(is_fresh.then_some(text))
+    /// Its committed build, if it is of the sources as they are.
+    ///
+    /// # Errors
+    /// If it or a source cannot be read.
+    pub fn fresh(&self) -> Result<Option<String>> {
+        let text = input::text(root().join(self.committed), input::SOURCE)?;
+        let is_fresh = Ptx::new(&*text).header("source-hash") == Some(self.source_hash()?.as_str());
+        Ok(is_fresh.then_some(text))
+    }
 }
 
 /// Whether the committed build is of the sources as they are.

@@ -36,6 +36,7 @@ families! {
     particles
     gather
     scatter
+    spatter
     embedding
     matrix
     batched

@@ -11,12 +11,15 @@
 //! | `noise.rs` | inputs |
 //! | `counts.rs` | requests, lanes, sectors, lines, wavefronts |
 //! | `closed_form.rs` | their closed forms |
+//! | `indexed.rs`, `generator.rs` | accesses by a list of indices that moves on; lists as Spatter writes them |
 
 mod buffer;
 mod case;
 mod closed_form;
 mod counts;
 mod element;
+pub mod generator;
+mod indexed;
 mod launch;
 mod noise;
 mod plan;
@@ -24,15 +27,16 @@ mod plan;
 pub use crate::device::host::{Kernel, Space};
 pub use crate::device::{F32x2, F32x4, at};
 pub use alloc::format;
-pub use half::f16;
+pub use half::{bf16, f16};
 
 pub use buffer::{Before, Buffer, ExpectedBits, Fill, OTHER_POISON, POISON};
 pub use case::{Axis, AxisKind, Case, Value};
 pub use closed_form::{Progression, along_rows, constant, down_columns, periodic, scattered, warps};
 pub use counts::{Counts, Expected, Operation};
 pub use element::{Element, ElementType, Scalar};
+pub use indexed::{Indexed, gcd, lcm, requests};
 pub use launch::{Launch, MOST_SHARED, MOST_STATIC_SHARED};
-pub use noise::{noise, noise_f16, noise_f64, noise_i8};
+pub use noise::{noise, noise_bf16, noise_bits, noise_f16, noise_f64, noise_i8};
 pub use plan::{Clocked, Library, Plan, PlanError, product};
 
 /// A family of kernels for one access pattern, from naive to best.

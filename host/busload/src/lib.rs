@@ -26,6 +26,7 @@
 //! - [`timing`]: times that were measured, and their statistics.
 //! - [`record`] and [`report`]: what came of a run, as data, as a table, as JSON.
 //! - [`results`]: files of results, read and checked.
+//! - [`spatter`]: pattern files of Spatter, read and written.
 //! - [`profile`]: the counters of Nsight Compute beside the simulated counts.
 //! - [`ptx`]: the committed build of the kernels, and the properties it is held to.
 //! - [`cli`]: the commands.
@@ -80,6 +81,8 @@ pub mod record;
 pub mod report;
 #[cfg(all(feature = "cli", not(target_os = "cuda")))]
 pub mod results;
+#[cfg(all(feature = "cli", not(target_os = "cuda")))]
+pub mod spatter;
 #[cfg(all(feature = "cli", not(target_os = "cuda")))]
 pub mod suite;
 #[cfg(not(target_os = "cuda"))]

@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 /// Which requests to keep as they were. Patterns are tallied of all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sampling {
-    /// Blocks to keep requests of: the first, the last, and others evenly between.
+    /// Blocks to keep requests of: the first, the last, and others evenly between; all if there are no more.
     pub blocks: u64,
     /// Warps of such a block, from the first on.
     pub warps: u32,
@@ -24,6 +24,9 @@ pub struct Sampling {
 impl Sampling {
     /// Whether requests of the `turn`-th of so many blocks are kept.
     fn keeps(self, turn: u64, of: u64) -> bool {
+        if self.blocks >= of {
+            return true;
+        }
         let gaps = self.blocks.saturating_sub(1).max(1);
         (0..self.blocks).any(|i| turn == i * (of - 1) / gaps)
     }

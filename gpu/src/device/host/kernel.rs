@@ -1,6 +1,6 @@
 //! A kernel as the host sees it: its description, its parameters, and how to call it.
 
-use crate::device::{F32x2, F32x4, Global, GlobalMut};
+use crate::device::{Global, GlobalMut};
 use crate::suite::{Element, ElementType};
 
 /// A kernel as the host sees it: made by `#[kernel]` as `NAME::KERNEL`.
@@ -114,12 +114,6 @@ pub trait Pointee {
 
 impl<T: ElementType> Pointee for T {
     const ELEMENT: Element = <T as ElementType>::ELEMENT;
-}
-impl Pointee for F32x2 {
-    const ELEMENT: Element = Element::F32;
-}
-impl Pointee for F32x4 {
-    const ELEMENT: Element = Element::F32;
 }
 
 impl<T: Pointee> Parameter for Global<T> {

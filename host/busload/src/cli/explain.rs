@@ -6,11 +6,12 @@ use super::output::{Progress, json};
 use super::selection::{fronts, on_ptx, simulator_options, values};
 use crate::bench;
 use crate::cases::{self, Run, Selection, Sizes};
-use crate::explain;
+use crate::explain::{self, Explanation};
 use crate::front::Front;
 use crate::record::{Machine, SCHEMA};
 use crate::report::{self, Target};
-use crate::sim;
+use crate::sim::{self, Sampling};
+use crate::spatter;
 use crate::suite::Suite;
 use anyhow::Result;
 use clap::{Arg, ArgMatches, Command};
@@ -29,6 +30,16 @@ pub(super) fn command(suite: &Suite) -> Command {
         .arg(Arg::new("html").long("html").value_name("FILE").help(
             "Write a page to look at requests lane by lane, with the kernels before and after; - is standard output",
         ))
+        .arg(Arg::new("spatter").long("spatter").value_name("FILE").help(
+            "Write its accesses to global memory as a pattern file of Spatter 2, for `busload spatter`; - is standard output",
+        ))
+        .arg(
+            Arg::new("access")
+                .long("access")
+                .value_name("NAME")
+                .requires("spatter")
+                .help("Write this access alone, as in \"store dst\""),
+        )
         .args(machine("source"))
         .arg(json_option())
         .args(of_simulator());
@@ -37,7 +48,7 @@ pub(super) fn command(suite: &Suite) -> Command {
 
 /// Explains a kernel; false if it is wrong.
 pub(super) fn run(suite: &Suite, matches: &ArgMatches) -> Result<bool> {
-    let (run, html, json) = what_to_explain(suite, matches)?;
+    let Asked { run, html, json, spatter } = what_to_explain(suite, matches)?;
     let mut runs = vec![run];
     let mut shown = 0;
     if html.is_some() || json.is_some() {
@@ -73,15 +84,20 @@ pub(super) fn run(suite: &Suite, matches: &ArgMatches) -> Result<bool> {
         report::say(&report::table(&records));
         return Ok(false);
     }
+    let patterns = match &spatter {
+        Some(_) => Some(patterns(matches, &front, &runs[shown], &explanations[shown], &options)?),
+        None => None,
+    };
+    let spatter_written = spatter.as_ref().zip(patterns).map(|(target, patterns)| target.write(&patterns));
     let json_written = json.as_ref().map(|target| {
         let object =
             serde_json::json!({ "schema": SCHEMA, "command": "explain", "shown": shown, "kernels": explanations });
         target.write(&(serde_json::to_string_pretty(&object)? + "\n"))
     });
     let html_written = html.as_ref().map(|target| target.write(&explain::page(&explanations, shown)?));
-    let is_taken = [&json, &html].into_iter().flatten().any(Target::is_standard_output);
+    let is_taken = [&json, &html, &spatter].into_iter().flatten().any(Target::is_standard_output);
     let text_written = (!is_taken).then(|| report::print(&in_width(&explain::text(&explanations[shown]))));
-    [json_written, html_written, text_written].into_iter().flatten().collect::<Result<()>>()?;
+    [spatter_written, json_written, html_written, text_written].into_iter().flatten().collect::<Result<()>>()?;
     Ok(true)
 }
 
@@ -95,8 +111,43 @@ fn in_width(text: &str) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
+/// What a kernel was explained on, and where the results go.
+struct Asked {
+    run: Run,
+    html: Option<Target>,
+    json: Option<Target>,
+    spatter: Option<Target>,
+}
+
+/// The accesses of the kernel as a pattern file: it is simulated again, to keep each request.
+fn patterns(
+    matches: &ArgMatches,
+    front: &Front,
+    run: &Run,
+    explanation: &Explanation,
+    options: &sim::Options,
+) -> Result<String> {
+    let requests: u64 = explanation.accesses.iter().map(|access| access.site.requests).sum();
+    if requests > spatter::MOST_REQUESTS || options.max_blocks < run.plan.launch.block_count() {
+        let most = spatter::MOST_REQUESTS;
+        return Err(Usage(anyhow::anyhow!(
+            "--spatter: {} on {} makes {requests} requests or more, and up to {most} of a whole grid can be written: choose a \
+             smaller size",
+            run.kernel.name,
+            run.case
+        ))
+        .into());
+    }
+    let all = Sampling { blocks: u64::MAX, warps: u32::MAX, requests: u32::MAX };
+    let options = sim::Options { sampling: Some(all), sanitize: false, ..options.clone() };
+    let (_, outcome) = bench::simulate_on(front, run, &options, &|_, _| ());
+    let outcome = outcome.ok_or_else(|| anyhow::anyhow!("--spatter: {} ran once, and not again", run.kernel.name))?;
+    let access = matches.get_one::<String>("access").map(String::as_str);
+    Ok(spatter::written(explanation, &outcome, access).map_err(|error| Usage(error.into()))?)
+}
+
 /// The kernel on the case asked for, or on the first of the defaults, and where the page and the JSON go.
-fn what_to_explain(suite: &Suite, matches: &ArgMatches) -> Result<(Run, Option<Target>, Option<Target>), Usage> {
+fn what_to_explain(suite: &Suite, matches: &ArgMatches) -> Result<Asked, Usage> {
     let name = matches.get_one::<String>("name").expect("is required");
     let kernels = Some(cases::kernel(suite, name).map_err(anyhow::Error::from)?);
     let values = values(suite, matches);
@@ -109,8 +160,13 @@ fn what_to_explain(suite: &Suite, matches: &ArgMatches) -> Result<(Run, Option<T
     let run = runs.map_err(anyhow::Error::from)?.swap_remove(0);
     let html = matches.get_one::<String>("html").map(|file| Target::open("--html", file)).transpose()?;
     let json = json(matches)?;
-    if let (Some(Target::StandardOutput), Some(Target::StandardOutput)) = (&html, &json) {
-        return Err(anyhow::anyhow!("--html - --json -: standard output takes one of them, so name a file").into());
+    let spatter = matches.get_one::<String>("spatter").map(|file| Target::open("--spatter", file)).transpose()?;
+    let named = [("html", &html), ("json", &json), ("spatter", &spatter)];
+    let taken = named.iter().filter(|(_, target)| target.as_ref().is_some_and(Target::is_standard_output));
+    let taken: Vec<_> = taken.map(|(name, _)| format!("--{name} -")).collect();
+    if taken.len() > 1 {
+        let taken = taken.join(" ");
+        return Err(anyhow::anyhow!("{taken}: standard output takes one of them, so name a file").into());
     }
-    Ok((run, html, json))
+    Ok(Asked { run, html, json, spatter })
 }

@@ -15,6 +15,7 @@ mod ptx;
 mod run;
 mod selection;
 mod simulate;
+mod spatter;
 mod verify;
 
 pub use doctor::run_doctor;
@@ -34,7 +35,7 @@ pub struct Usage(#[from] pub anyhow::Error);
 type Entry = (fn(&Suite) -> Command, fn(&Suite, &ArgMatches) -> Result<bool>);
 
 /// Every command, in the order of `--help`.
-const COMMANDS: [Entry; 12] = [
+const COMMANDS: [Entry; 13] = [
     (bench::command, bench::run),
     (simulate::command, simulate::run),
     (verify::command, verify::run),
@@ -42,6 +43,7 @@ const COMMANDS: [Entry; 12] = [
     (predict::command, predict::run),
     (explain::command, explain::run),
     (run::command, run::run),
+    (spatter::command, spatter::run),
     (list::command, list::run),
     (claims::command, claims::run),
     (compare::command, compare::run),
@@ -49,13 +51,13 @@ const COMMANDS: [Entry; 12] = [
     (ptx::command, ptx::run),
 ];
 
-/// The place of `claims` in it.
-const CLAIMS: usize = 8;
+/// Those of busload's own suite: its claims, and its kernels for patterns.
+const OF_BUSLOAD: [&str; 2] = ["claims", "spatter"];
 
-/// The commands over a suite: all of them over busload's own; what is of that alone, its claims, over no other.
-fn commands(suite: &Suite) -> impl Iterator<Item = Entry> + use<> {
-    let is_busload = suite.is_busload();
-    COMMANDS.into_iter().enumerate().filter(move |(place, _)| is_busload || *place != CLAIMS).map(|(_, entry)| entry)
+/// The commands over a suite.
+fn commands(suite: &Suite) -> impl Iterator<Item = Entry> + use<'_> {
+    let is_its = |(command, _): &Entry| suite.is_busload() || !OF_BUSLOAD.contains(&command(suite).get_name());
+    COMMANDS.into_iter().filter(is_its)
 }
 
 /// The program with all its commands over a suite.

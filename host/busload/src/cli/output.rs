@@ -60,18 +60,28 @@ impl Output {
     }
 
     /// Finishes the JSON and prints the table; false if a case failed.
-    pub(super) fn finish(mut self) -> Result<bool> {
+    pub(super) fn finish(self) -> Result<bool> {
+        self.finish_as(
+            |report| Ok(report.json()?),
+            |report| match report.command.as_str() {
+                "verify" => report::verification_table(&report.results),
+                _ => report::table(&report.results),
+            },
+        )
+    }
+
+    /// The same with JSON and a table of its own.
+    pub(super) fn finish_as(
+        mut self,
+        json: impl FnOnce(&Report) -> Result<String>,
+        table: impl FnOnce(&Report) -> String,
+    ) -> Result<bool> {
         self.progress.finish();
         self.report.unfinished = false;
-        let json = self.json.as_ref().map(|json| json.write(&self.report.json()?));
-        let results = &self.report.results;
-        let table = match self.report.command.as_str() {
-            "verify" => report::verification_table(results),
-            _ => report::table(results),
-        };
-        let table = self.show(&table);
+        let written = self.json.as_ref().map(|target| target.write(&json(&self.report)?));
+        let table = self.show(&table(&self.report));
         // What one of them cannot take, the other has.
-        json.into_iter().chain([table]).collect::<Result<()>>()?;
+        written.into_iter().chain([table]).collect::<Result<()>>()?;
         Ok(self.report.results.iter().all(|record| record.error.is_none()))
     }
 }

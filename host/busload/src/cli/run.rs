@@ -90,8 +90,8 @@ pub(super) fn command(_: &Suite) -> Command {
             Arg::new("samples")
                 .long("samples")
                 .value_name("N")
-                .help("Samples of the time on a GPU, L2 flushed before each")
-                .value_parser(value_parser!(u32).range(1..=100_000))
+                .help("Samples of the time on a GPU, L2 flushed before each; 0 launches once and times nothing, as under a profiler")
+                .value_parser(value_parser!(u32).range(0..=100_000))
                 .default_value("30"),
         )
         .arg(

@@ -7,6 +7,7 @@ mod launches;
 mod predict;
 mod profile;
 mod records;
+mod spatter;
 mod table;
 mod target;
 mod width;
@@ -18,6 +19,7 @@ pub use predict::{prediction_markdown, prediction_table};
 pub use profile::profile_table;
 pub(crate) use records::percent;
 pub use records::{table, verification_table};
+pub use spatter::spatter_table;
 pub use target::Target;
 pub use width::{width, wrapped};
 

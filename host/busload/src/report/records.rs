@@ -82,7 +82,7 @@ fn verification_table_in(records: &[Record], width: usize) -> String {
 }
 
 /// What stands below a table: notes on accesses, and what went wrong.
-fn below(records: &[Record], width: usize) -> String {
+pub(super) fn below(records: &[Record], width: usize) -> String {
     let mut text = notes(records);
     for record in records {
         if let Some(error) = &record.error {
@@ -248,7 +248,8 @@ pub(crate) fn percent(part: u64, whole: u64) -> String {
     if part < whole && percent > 99.9 { "over 99.9 %".to_owned() } else { format!("{percent:.1} %") }
 }
 
-fn verdict(record: &Record) -> String {
+/// Whether a record is verified, or why it is not.
+pub(super) fn verdict(record: &Record) -> String {
     let verdict = match (&record.error, record.verified, &record.simulated) {
         (Some(error), ..) => return format!("no: {}", error.kind),
         (None, true, _) => "yes".to_owned(),
