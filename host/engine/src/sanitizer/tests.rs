@@ -1,9 +1,9 @@
 //! The first look against itself: quick ways and plain ones.
 
-use super::filter::{GlobalWord, Row, Shadow, cells};
+use super::filter::{Access, GlobalWord, Row, Shadow, cells};
 use super::order::Order;
 use super::tile::{SharedCell, SharedShadow, SharedWord};
-use gpu::suite::{Buffer, Operation, noise};
+use gpu::suite::{Buffer, noise};
 use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 
@@ -28,9 +28,9 @@ fn go_on(order: &mut Order, random: &mut impl FnMut(u64) -> u64) {
 }
 
 /// An access to 64 bytes: offset, width and operation.
-fn access(least: u64, random: &mut impl FnMut(u64) -> u64) -> (u64, u64, Operation) {
+fn access(least: u64, random: &mut impl FnMut(u64) -> u64) -> (u64, u64, Access) {
     let width = least << random(3);
-    let operation = [Operation::Load, Operation::Load, Operation::Store][random(3) as usize];
+    let operation = [Access::Load, Access::Load, Access::Store][random(3) as usize];
     (width * random(64 / width), width, operation)
 }
 
@@ -81,19 +81,19 @@ fn loads_of_one_word_are_entered_together_as_one_by_one() {
             let (offset, width, operation) = access(4, &mut random);
             let first = 32 * random(2) as usize;
             let words: Vec<_> = (first..first + 32).map(|thread| SharedWord::new(order.now(thread))).collect();
-            if operation != Operation::Load || !words.iter().all(|word| words[0].is_alike(*word)) {
+            if operation != Access::Load || !words.iter().all(|word| words[0].is_alike(*word)) {
                 let now = words[random(32) as usize];
                 shadow.touch(&row(offset, now), width, operation, &order);
                 continue;
             }
-            let mut other = SharedShadow { shift: shadow.shift, cells: shadow.cells.clone() };
+            let mut other = SharedShadow { shift: shadow.shift, cells: shadow.cells.clone(), atomics: Vec::new() };
             if !shadow.touch_together(offset, width, words[0], &order) {
                 one_by_one += 1;
                 continue;
             }
             let mut all = Row::new();
             words.iter().for_each(|word| all.push(offset, *word));
-            assert!(!other.touch(&all, width, Operation::Load, &order), "seed {seed}");
+            assert!(!other.touch(&all, width, Access::Load, &order), "seed {seed}");
             let cells =
                 |shadow: &SharedShadow| shadow.cells.iter().map(|cell| (cell.load, cell.store)).collect::<Vec<_>>();
             assert!(cells(&shadow) == cells(&other), "seed {seed}");
@@ -150,11 +150,11 @@ fn a_cell_that_two_claim_without_seeing_one_another_is_counted_twice() {
     let mut warp = Row::new();
     (0..32).for_each(|lane| warp.push(4 * lane, now.of_lane(lane as usize)));
     let mut claims = 0;
-    assert!(!shadow.touch(&warp, 4, Operation::Store, &mut claims));
+    assert!(!shadow.touch(&warp, 4, Access::Store, &mut claims));
     assert_eq!((claims, shadow.touched()), (32, 32), "every lane claims its own");
     // What another worker saw there before.
     shadow.cells()[7].0.store(0, Relaxed);
-    assert!(!shadow.touch(&warp, 4, Operation::Store, &mut claims));
+    assert!(!shadow.touch(&warp, 4, Access::Store, &mut claims));
     assert_eq!((claims, shadow.touched()), (33, 32), "the others are taken");
 }
 
@@ -175,7 +175,7 @@ fn loads_that_come_at_the_same_time_claim_each_cell_once() {
                 std::hint::spin_loop();
             }
             for first in (0..CELLS).step_by(32) {
-                assert!(!shadow.touch_side_by_side(4 * first, 4, Operation::Load, now, &mut claims), "round {round}");
+                assert!(!shadow.touch_side_by_side(4 * first, 4, Access::Load, now, &mut claims), "round {round}");
             }
             claims
         };
