@@ -12,12 +12,12 @@ mod table;
 mod target;
 mod width;
 
+pub(crate) use crate::why::percent;
 pub use claims::{claims_markdown, claims_table};
 pub use compare::{comparison_markdown, comparison_table};
 pub use launches::launches;
 pub use predict::{prediction_markdown, prediction_table};
 pub use profile::profile_table;
-pub(crate) use records::percent;
 pub use records::{table, verification_table};
 pub use spatter::spatter_table;
 pub use target::Target;
