@@ -1,12 +1,13 @@
 //! Runs GPU kernels written in Rust in a simulator that counts what the hardware counts, verifies every result, and measures on a GPU.
 //!
-//! For kernels in a crate of your own: `use busload::prelude::*;`, and [`launch`] in its tests. `examples/own-crate` has all of it.
+//! For kernels in a crate of your own: `use busload::prelude::*;`, and [`launch()`] in its tests. `examples/own-crate` has all of it.
 //!
 //! Without features it is the simulator alone:
 //! - [`prelude`]: what a file of kernels uses.
-//! - [`launch`]: runs a kernel and holds it to its results, the sanitizer and its counts.
+//! - [`launch`](mod@launch): runs a kernel and holds it to its results, the sanitizer and its counts.
 //! - [`sim`]: the simulator. It needs no GPU and counts what the hardware counts, by source line.
-//! - [`verify`]: compares what a kernel wrote with its reference; nothing is timed before.
+//! - [`verify`] and [`judge`]: what a kernel wrote beside its reference, and whether a run is right; nothing is timed before.
+//! - [`why`]: why an access costs what it costs, in a sentence.
 //! - [`input`]: files, read whole but not without end.
 //! - [`parallel`]: work in pieces, on as many threads as the system starts.
 //! - [`gpu`]: the facade, and the suite's own kernels.
@@ -44,6 +45,11 @@ pub mod prelude {
     pub use gpu::device::prelude::*;
 }
 
+#[cfg(not(target_os = "cuda"))]
+pub use gpu::device::host::Kernel;
+#[cfg(not(target_os = "cuda"))]
+pub use launch::{assert_families, launch};
+
 #[cfg(all(feature = "cli", not(target_os = "cuda")))]
 pub use cuda;
 #[cfg(not(target_os = "cuda"))]
@@ -72,6 +78,10 @@ pub mod explain;
 pub mod foreign;
 #[cfg(all(feature = "cli", not(target_os = "cuda")))]
 pub mod front;
+#[cfg(not(target_os = "cuda"))]
+pub mod judge;
+#[cfg(not(target_os = "cuda"))]
+pub mod launch;
 #[cfg(all(feature = "cli", not(target_os = "cuda")))]
 pub mod predict;
 #[cfg(all(feature = "cli", not(target_os = "cuda")))]
@@ -93,6 +103,8 @@ pub mod suite;
 mod texts;
 #[cfg(all(feature = "cli", not(target_os = "cuda")))]
 pub mod timing;
+#[cfg(not(target_os = "cuda"))]
+pub mod why;
 
 /// The simulator: what carries out kernels from their source, over the engine that counts what they ask for.
 #[cfg(not(target_os = "cuda"))]

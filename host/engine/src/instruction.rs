@@ -1,7 +1,6 @@
 //! Memory instructions, and where they stand in their program.
 
 use gpu::suite::{Operation, Scope, Space};
-use serde::Serialize;
 use std::collections::HashSet;
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -9,7 +8,8 @@ use std::ptr;
 use std::sync::{Mutex, PoisonError};
 
 /// A source position.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Position {
     /// The file, relative to the workspace.
     pub file: &'static str,

@@ -16,6 +16,7 @@ mod table;
 mod target;
 mod width;
 
+pub(crate) use crate::why::percent;
 pub use check::check;
 pub use claims::{claims_markdown, claims_table};
 pub use compare::{comparison_markdown, comparison_table};
@@ -24,7 +25,6 @@ pub use launches::launches;
 pub use predict::{prediction_markdown, prediction_table};
 pub use primitives::primitives;
 pub use profile::profile_table;
-pub(crate) use records::percent;
 pub use records::{table, verification_table};
 pub use sarif::sarif;
 pub use spatter::spatter_table;
