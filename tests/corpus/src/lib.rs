@@ -9,10 +9,12 @@
 #![cfg_attr(target_arch = "nvptx64", feature(abi_ptx, asm_experimental_arch, link_llvm_intrinsics, stdarch_nvptx))]
 
 pub mod alignment;
+pub mod atomics;
 pub mod barriers;
 pub mod bounds;
 pub mod copies;
 pub mod endless;
+pub mod fences;
 pub mod patterns;
 pub mod races;
 pub mod shuffles;
@@ -113,6 +115,8 @@ gpu::device::host_only! {
             alignment::BUGS,
             uninitialized::BUGS,
             races::BUGS,
+            atomics::BUGS,
+            fences::BUGS,
             barriers::BUGS,
             copies::BUGS,
             shuffles::BUGS,
@@ -127,6 +131,11 @@ gpu::device::host_only! {
     fn threads(blocks: u32, threads: u32, expected: fn(u64) -> f32) -> Result<Plan, PlanError> {
         let n = u64::from(blocks) * u64::from(threads);
         Ok(src(blocks, threads, n)?.buffer(Buffer::output("dst", n, expected)?))
+    }
+
+    /// So many threads, and one buffer.
+    fn alone(blocks: u32, threads: u32, buffer: Buffer) -> Plan {
+        Plan::new(Launch { grid: [blocks, 1, 1], block: [threads, 1, 1], shared_bytes: 0 }).buffer(buffer)
     }
 
     /// So many threads, and `src` with `n` elements, which are their indices.

@@ -22,6 +22,12 @@ families! {
     places
     /// Scalars side by side.
     vectors
+    /// Atomics on global memory.
+    atomic_global
+    /// Atomics on shared memory.
+    atomic_shared
+    /// Fences and volatile accesses.
+    fence
     /// From global to shared memory.
     copies
     /// Values from lane to lane.
@@ -30,4 +36,6 @@ families! {
     votes
     /// Arrays that a thread has for itself.
     locals
+    /// Approximate functions.
+    math
 }

@@ -97,6 +97,12 @@ const OTHERS: &[Other] = &[
         why: Why::LastAccess,
     },
     Other {
+        kernel: "atomic_read_at_once",
+        report: "race: a thread reads byte 0 of `count`, which thread (1, 0, 0) updates, and no barrier orders the two, at {B} and {A} \
+                 (thread (0, 0, 0), block (0, 0, 0))",
+        why: Why::LanesTogether,
+    },
+    Other {
         kernel: "match_in_two_branches",
         report: "divergent warp: the mask 0xffffffff names lane 0, which waits elsewhere, at {B} and {A} (thread (1, 0, 0), block \
                  (0, 0, 0))",
@@ -105,6 +111,7 @@ const OTHERS: &[Other] = &[
     Other { kernel: "endless_condition", report: ENDLESS, why: Why::Loops },
     Other { kernel: "endless_step", report: ENDLESS, why: Why::Loops },
     Other { kernel: "endless_flag", report: ENDLESS, why: Why::Loops },
+    Other { kernel: "endless_volatile", report: ENDLESS, why: Why::Loops },
 ];
 
 const ENDLESS: &str = "does not end: a warp has taken more than 16384 steps: accesses, and rounds of loops, at {L} \

@@ -1,6 +1,6 @@
 //! The PTX of a package with kernels of its own: built, found, and held to the sources as they are.
 
-use super::{Built, RUST_SRC, Source, hash, headed, llvm, output};
+use super::{RUST_SRC, Source, hash, headed, llvm, output};
 use crate::input;
 use crate::ptx::Ptx;
 use crate::suite::Suite;
@@ -57,8 +57,12 @@ pub fn source_hash(folder: &Path) -> Result<String> {
 pub fn build(suite: &Suite, folder: &Path, arch: &str) -> Result<String> {
     let (package, lines, root) = (suite.name, lines(folder)?, folder);
     let target = root.join("target/ptx");
-    let source = Source { package, folder, lines: &lines, attributes: &ATTRIBUTES, arch, target: &target };
-    let built: Built = llvm(&source)?;
+    // The facade may be compiled where its files have the same names, which the line table must not take for these.
+    let marked = format!("{package}/{lines}");
+    let mut flags = ATTRIBUTES.map(|attribute| format!("-Zcrate-attr={attribute}")).to_vec();
+    flags.push(format!("--remap-path-prefix={lines}={marked}"));
+    let mut built = llvm(&Source { package, folder, lines: &marked, flags: &flags, arch, target: &target })?;
+    built.ptx = built.ptx.replace(&format!("\"{marked}"), &format!("\"{lines}"));
     let ptx = headed(
         &format!("The kernels of {package}, built by its command `ptx`"),
         "llvm",

@@ -1,5 +1,6 @@
 //! Loads, stores, atomics.
 
+use super::fence::{scope_of_access, scope_of_atomic};
 use super::names::Named;
 use super::operand::shown;
 use super::{Failure, Lowering};
@@ -197,6 +198,10 @@ impl<'m, 'a> Lowering<'m, 'a> {
             };
             let mut known = Known::new(self.pc, space, operation, width.trailing_zeros() as u8);
             let past_l1 = ["cg", "cv", "volatile", "acquire", "mmio"];
+            known.scope = match operation {
+                Operation::Atomic => scope_of_atomic(instruction),
+                Operation::Load | Operation::Store => scope_of_access(instruction, space),
+            };
             known.past_l1 |= space == Space::Global && instruction.modifiers().any(|own| past_l1.contains(&own));
             let is_integer = matches!(ty, Type::Unsigned(_) | Type::Signed(_));
             known.adds_integers = operation == Operation::Atomic && instruction.has("add") && is_integer;
