@@ -18,6 +18,8 @@ macro_rules! families {
 }
 
 families! {
+    /// Where a thread stands.
+    places
     /// Scalars side by side.
     vectors
     /// Atomics on global memory.
