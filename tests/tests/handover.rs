@@ -124,7 +124,10 @@ fn a_lock_orders_what_it_guards_if_it_is_given_back_behind_a_fence() {
     let outcome = simulate(lock_given_back_early::KERNEL, &Arc::new(plan()), &on_threads(2));
     let found: Vec<_> = outcome.findings.iter().map(ToString::to_string).collect();
     assert_eq!(outcome.findings.len(), 1, "{found:?}");
-    assert!(found.iter().all(|text| text.contains("of `count`") && text.contains("no fence orders the two")), "{found:?}");
+    assert!(
+        found.iter().all(|text| text.contains("of `count`") && text.contains("no fence orders the two")),
+        "{found:?}"
+    );
 }
 
 #[test]
