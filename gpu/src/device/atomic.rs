@@ -16,6 +16,9 @@
 //! An atomic orders no other access: that takes a fence ([`threadfence`](super::threadfence)). It is indivisible to the
 //! threads of its [`Scope`], the whole device; to those of the block alone with `_block` behind its name, and with
 //! `_system` to the host and other GPUs too. One in shared memory has the block's.
+//!
+//! In shared memory the hardware has those of 32-bit integers, `atomic_exch` and `atomic_cas`. Of the others `ptxas` makes loops,
+//! which ask for more than the source says.
 
 use super::{GlobalMut, Shared, Value, backend};
 

@@ -30,6 +30,8 @@ pub enum Counted {
     SharedLoad,
     /// Requests of shared memory that write.
     SharedStore,
+    /// Atomic requests of shared memory.
+    SharedAtomic,
     /// Requests of constant memory.
     ConstantLoad,
     /// One request of global memory that reads, and one of shared memory that writes.
@@ -50,6 +52,7 @@ impl Counted {
             Self::GlobalAtomic => "global atomic",
             Self::SharedLoad => "shared load",
             Self::SharedStore => "shared store",
+            Self::SharedAtomic => "shared store",
             Self::ConstantLoad => "constant load",
             Self::Copy => "global load, shared store",
             Self::Width => "as the access",
@@ -65,6 +68,7 @@ impl Counted {
             Self::GlobalAtomic => Some("l1tex__t_requests_pipe_lsu_mem_global_op_{red,atom}.sum"),
             Self::SharedLoad => Some("smsp__sass_inst_executed_op_shared_ld.sum"),
             Self::SharedStore => Some("smsp__sass_inst_executed_op_shared_st.sum"),
+            Self::SharedAtomic => Some("smsp__inst_executed_op_shared_atom.sum"),
             Self::Copy => Some("smsp__inst_executed_op_ldgsts.sum"),
             Self::Nothing | Self::ConstantLoad | Self::Width | Self::Local => None,
         }
@@ -86,7 +90,21 @@ primitives! {
     "Global::load_cs": "ld.global.cs", "__ldcs", GlobalLoad;
     "Global::load_nc": "ld.global.nc", "__ldg", GlobalLoad;
     "GlobalMut::store": "st.global", "p[i] = x", GlobalStore;
-    "GlobalMut::atomic_add": "atom.add, red.add", "atomicAdd", GlobalAtomic;
+    "Global::load_volatile": "ld.volatile.global", "*(volatile T *)p", GlobalLoad;
+    "GlobalMut::store_volatile": "st.volatile.global", "*(volatile T *)p = x", GlobalStore;
+    "GlobalMut::atomic_add": "atom.add, RED if unused", "atomicAdd", GlobalAtomic;
+    "GlobalMut::atomic_sub": "atom.add", "atomicSub", GlobalAtomic;
+    "GlobalMut::atomic_min": "atom.min", "atomicMin", GlobalAtomic;
+    "GlobalMut::atomic_max": "atom.max", "atomicMax", GlobalAtomic;
+    "GlobalMut::atomic_and": "atom.and", "atomicAnd", GlobalAtomic;
+    "GlobalMut::atomic_or": "atom.or", "atomicOr", GlobalAtomic;
+    "GlobalMut::atomic_xor": "atom.xor", "atomicXor", GlobalAtomic;
+    "GlobalMut::atomic_exch": "atom.exch", "atomicExch", GlobalAtomic;
+    "GlobalMut::atomic_cas": "atom.cas", "atomicCAS", GlobalAtomic;
+    "GlobalMut::atomic_inc": "atom.inc", "atomicInc", GlobalAtomic;
+    "GlobalMut::atomic_dec": "atom.dec", "atomicDec", GlobalAtomic;
+    "GlobalMut::atomic_add_block": "atom.cta.add, so all", "atomicAdd_block", GlobalAtomic;
+    "GlobalMut::atomic_add_system": "atom.sys.add, so all", "atomicAdd_system", GlobalAtomic;
     "Global::starting_at": "add", "p + i", Nothing;
     "Global::cast": "none", "reinterpret_cast", Nothing;
 
@@ -94,6 +112,19 @@ primitives! {
     "dynamic_shared": ".extern .shared", "extern __shared__", Nothing;
     "Shared::load": "ld.volatile.shared", "tile[i]", SharedLoad;
     "Shared::store": "st.volatile.shared", "tile[i] = x", SharedStore;
+    "Shared::load_relaxed": "ld.relaxed.cta.shared", "atomic_ref::load", SharedLoad;
+    "Shared::store_relaxed": "st.relaxed.cta.shared", "atomic_ref::store", SharedStore;
+    "Shared::atomic_add": "atom.shared.add", "atomicAdd", SharedAtomic;
+    "Shared::atomic_sub": "atom.shared.add", "atomicSub", SharedAtomic;
+    "Shared::atomic_min": "atom.shared.min", "atomicMin", SharedAtomic;
+    "Shared::atomic_max": "atom.shared.max", "atomicMax", SharedAtomic;
+    "Shared::atomic_and": "atom.shared.and", "atomicAnd", SharedAtomic;
+    "Shared::atomic_or": "atom.shared.or", "atomicOr", SharedAtomic;
+    "Shared::atomic_xor": "atom.shared.xor", "atomicXor", SharedAtomic;
+    "Shared::atomic_exch": "atom.shared.exch", "atomicExch", SharedAtomic;
+    "Shared::atomic_cas": "atom.shared.cas", "atomicCAS", SharedAtomic;
+    "Shared::atomic_inc": "atom.shared.inc", "atomicInc", SharedAtomic;
+    "Shared::atomic_dec": "atom.shared.dec", "atomicDec", SharedAtomic;
     "Shared::copy_async": "cp.async.ca, cp.async.cg", "__pipeline_memcpy_async", Copy;
     "copy_async::commit_group": "cp.async.commit_group", "__pipeline_commit", Nothing;
     "copy_async::wait_group": "cp.async.wait_group", "__pipeline_wait_prior", Nothing;
@@ -174,6 +205,19 @@ primitives! {
     "steps": "a loop", "for (i = a; i < b; i += c)", Nothing;
     "each": "a loop", "for (x : range)", Nothing;
     "unroll": "straight-line code", "#pragma unroll", Nothing;
+
+    "threadfence_block": "membar.cta", "__threadfence_block", Nothing;
+    "threadfence": "membar.gl", "__threadfence", Nothing;
+    "threadfence_system": "membar.sys", "__threadfence_system", Nothing;
+
+    "math::rcp": "rcp.approx.f32", "__frcp_rn, less exact", Nothing;
+    "math::sqrt": "sqrt.approx.f32", "sqrtf, fast math", Nothing;
+    "math::rsqrt": "rsqrt.approx.f32", "rsqrtf", Nothing;
+    "math::sin": "sin.approx.f32", "__sinf", Nothing;
+    "math::cos": "cos.approx.f32", "__cosf", Nothing;
+    "math::exp2": "ex2.approx.f32", "exp2f, fast math", Nothing;
+    "math::log2": "lg2.approx.f32", "__log2f", Nothing;
+    "math::tanh": "tanh.approx.f32", "tanhf, fast math", Nothing;
 
     "sync_threads": "bar.sync", "__syncthreads", Nothing;
     "sync_warp": "bar.warp.sync", "__syncwarp", Nothing;

@@ -26,6 +26,8 @@ families! {
     atomic_global
     /// Atomics on shared memory.
     atomic_shared
+    /// Those that become loops.
+    atomic_shared_loop
     /// Fences and volatile accesses.
     fence
     /// From global to shared memory.
