@@ -71,3 +71,19 @@ fn a_type_that_cannot_be_a_parameter_is_refused_with_those_that_can() {
         assert!(said.contains("`Global<f32>` to read") && said.contains("kernel.rs:3:"), "{said}");
     }
 }
+
+#[test]
+fn a_value_that_no_primitive_takes_is_refused_with_those_that_it_takes() {
+    for (call, reason, way_out) in [
+        ("warp::shuffle(warp::FULL, 1u16, 0)", "no shuffle moves a `u16`", "vectors of 4 bytes"),
+        ("warp::reduce_add(warp::FULL, 1.0f32)", "no reduction of a warp takes values of type `f32`", "`shuffle_xor`"),
+        ("warp::match_any(warp::FULL, 1u8)", "no match compares values of type `u8`", "`u32`"),
+        ("tile.copy_async(0, src, 0)", "no asynchronous copy moves a `u16`", "`cast` narrower elements to vectors"),
+    ] {
+        let said = refused(&format!(
+            "use gpu::device::prelude::*;\n#[kernel]\npub unsafe fn a(src: Global<u16>) {{\n    let tile = shared!([u16; 64]);\n    \
+             tile.store(0, src.load(0));\n    let _ = {call};\n}}\n"
+        ));
+        assert!(said.contains(reason) && said.contains(way_out) && said.contains("kernel.rs:6:"), "{call}: {said}");
+    }
+}

@@ -15,6 +15,7 @@
 //! | `math.rs` | approximate functions |
 //! | `loops.rs` | loops whose iterations the simulator sees |
 //! | `mod.rs` | barriers, the clock, arithmetic; and the choice of the implementation |
+//! | `primitives.rs` | all of it as a table, for people |
 //! | `ptx.rs`, `ptx/` | inline PTX, for both GPU back ends |
 //! | `nvptx.rs`, `nvvm.rs`, `host/` | what differs |
 //!
@@ -23,6 +24,14 @@
 //! Every `unsafe` function here has one contract, the *launch contract*: the kernel was launched with pointers to live
 //! buffers of the sizes its documentation gives, so that each index it computes from them lies inside. No GPU checks
 //! it; the simulator checks every access.
+//!
+//! # Local arrays
+//!
+//! A kernel may have arrays of its own, `[T; N]`. Where the compiler knows every index, once loops over a fixed number are written
+//! out, they are registers. An index that depends on data puts the array into local memory (`ld.local`, `st.local`), which goes
+//! through the L1 as global memory does. No count of the simulator includes that, since how much of it there is, `ptxas` decides.
+//! An index past the end is a panic in the source and a trap on a GPU. The PTX machine also finds reads of local memory that was
+//! not written. The suite's own kernels have no local memory: a test holds their PTX to that.
 //!
 //! # Loops
 //!
@@ -36,6 +45,8 @@ pub use half::{bf16, f16};
 
 #[cfg(not(target_os = "cuda"))]
 pub mod host;
+#[cfg(not(target_os = "cuda"))]
+pub mod primitives;
 #[cfg(not(target_os = "cuda"))]
 use host as backend;
 

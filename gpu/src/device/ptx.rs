@@ -10,8 +10,7 @@
 
 mod atomic;
 
-pub use atomic::AtomicBackend;
-pub(super) use atomic::{global_atomic, shared_atomic};
+pub(super) use atomic::{AtomicBackend, global_atomic, shared_atomic};
 
 use super::{Cache, Scope, Value, backend};
 use core::arch::asm;
@@ -206,12 +205,6 @@ unsafe extern "C" {
     fn shfl_sync_bfly(mask: u32, value: u32, xor: u32, clamp: u32) -> u32;
     #[link_name = "llvm.nvvm.shfl.sync.idx.i32"]
     fn shfl_sync_idx(mask: u32, value: u32, source: u32, clamp: u32) -> u32;
-    #[link_name = "llvm.nvvm.vote.ballot.sync"]
-    fn vote_ballot_sync(mask: u32, predicate: bool) -> u32;
-    #[link_name = "llvm.nvvm.vote.any.sync"]
-    fn vote_any_sync(mask: u32, predicate: bool) -> bool;
-    #[link_name = "llvm.nvvm.vote.all.sync"]
-    fn vote_all_sync(mask: u32, predicate: bool) -> bool;
     #[link_name = "llvm.nvvm.match.any.sync.i32"]
     fn match_any_sync(mask: u32, value: u32) -> u32;
     #[link_name = "llvm.nvvm.match.any.sync.i64"]
@@ -248,24 +241,6 @@ pub(super) fn shuffle_xor(mask: u32, value: u32, xor: u32) -> u32 {
 pub(super) fn shuffle(mask: u32, value: u32, source: u32) -> u32 {
     // SAFETY: as above.
     unsafe { shfl_sync_idx(mask, value, source, 31) }
-}
-
-#[inline(always)]
-pub(super) fn ballot(mask: u32, predicate: bool) -> u32 {
-    // SAFETY: a vote moves registers alone.
-    unsafe { vote_ballot_sync(mask, predicate) }
-}
-
-#[inline(always)]
-pub(super) fn any(mask: u32, predicate: bool) -> bool {
-    // SAFETY: as above.
-    unsafe { vote_any_sync(mask, predicate) }
-}
-
-#[inline(always)]
-pub(super) fn all(mask: u32, predicate: bool) -> bool {
-    // SAFETY: as above.
-    unsafe { vote_all_sync(mask, predicate) }
 }
 
 #[inline(always)]

@@ -17,6 +17,7 @@
 //! - [`cuda`]: the GPU, through the driver found at run time.
 //! - [`bench`](mod@bench): sampling and statistics, and the runs of a suite on either machine.
 //! - [`build`]: PTX from the sources of a package.
+//! - [`check`]: budgets of kernels, held to what they cost now.
 //! - [`claims`]: what the articles say that busload grew out of, judged by counts and results.
 //! - [`compare`]: two results files side by side, with a verdict for each row.
 //! - [`explain`]: a kernel's source with the counts of each access, and why the worst is what it is.
@@ -26,6 +27,7 @@
 //! - [`cases`]: from what was asked for on the command line to kernels, cases and plans.
 //! - [`timing`]: times that were measured, and their statistics.
 //! - [`record`] and [`report`]: what came of a run, as data, as a table, as JSON.
+//! - [`repository`]: where files stand in the repository that one stands in.
 //! - [`results`]: files of results, read and checked.
 //! - [`spatter`]: pattern files of Spatter, read and written.
 //! - [`profile`]: the counters of Nsight Compute beside the simulated counts.
@@ -61,6 +63,7 @@ pub mod bench;
 pub mod build;
 #[cfg(all(feature = "cli", not(target_os = "cuda")))]
 pub mod cases;
+pub mod check;
 #[cfg(all(feature = "cli", not(target_os = "cuda")))]
 pub mod claims;
 #[cfg(all(feature = "cli", not(target_os = "cuda")))]
@@ -89,6 +92,7 @@ pub mod ptx;
 pub mod record;
 #[cfg(all(feature = "cli", not(target_os = "cuda")))]
 pub mod report;
+pub mod repository;
 #[cfg(all(feature = "cli", not(target_os = "cuda")))]
 pub mod results;
 #[cfg(all(feature = "cli", not(target_os = "cuda")))]

@@ -68,6 +68,7 @@ impl Context {
         if self.copies.under_way.is_any() {
             self.look_under_way(site, element.address)?;
         }
+        self.listens |= site.scope().is_some() && site.operation() != Operation::Store;
         if waits(site) {
             // Who waits for others is not silent.
             let thread = self.pulse.lane.thread.swap(0, Relaxed);
@@ -117,8 +118,7 @@ impl Context {
             self.requests.part(place);
             return Ok(());
         }
-        let alone = site.operation() == Operation::Atomic
-            || waits(site)
+        let alone = site.scope().is_some()
             || self.worker.look() == Look::Second
             || site.space() == Space::Shared && is_shared_away;
         if !alone && base.is_multiple_of(width) {

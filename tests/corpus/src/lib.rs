@@ -12,12 +12,14 @@ pub mod alignment;
 pub mod atomics;
 pub mod barriers;
 pub mod bounds;
+pub mod copies;
 pub mod endless;
 pub mod fences;
 pub mod patterns;
 pub mod races;
 pub mod shuffles;
 pub mod uninitialized;
+pub mod votes;
 
 gpu::device::host_only! {
     use gpu::device::host::Kernel;
@@ -46,7 +48,9 @@ gpu::device::host_only! {
         MissingBarrier,
         /// A barrier that not all threads reach.
         DivergentBarrier,
-        /// A shuffle with lanes that take no part in it.
+        /// A copy under way to shared memory that is touched.
+        CopyUnderWay,
+        /// A shuffle, a vote, a match or a reduction with lanes that take no part in it, or not as the others do.
         InactiveLane,
         /// A loop without an end.
         NonTerminating,
@@ -54,7 +58,7 @@ gpu::device::host_only! {
 
     impl Class {
         /// Every class.
-        pub const ALL: [Class; 12] = [
+        pub const ALL: [Class; 13] = [
             Class::OutOfBoundsGlobal,
             Class::OutOfBoundsShared,
             Class::MisalignedGlobal,
@@ -65,6 +69,7 @@ gpu::device::host_only! {
             Class::SharedRace,
             Class::MissingBarrier,
             Class::DivergentBarrier,
+            Class::CopyUnderWay,
             Class::InactiveLane,
             Class::NonTerminating,
         ];
@@ -82,6 +87,7 @@ gpu::device::host_only! {
                 Class::SharedRace => "race, shared",
                 Class::MissingBarrier => "missing barrier",
                 Class::DivergentBarrier => "divergent barrier",
+                Class::CopyUnderWay => "copy under way",
                 Class::InactiveLane => "inactive lane",
                 Class::NonTerminating => "does not end",
             }
@@ -112,7 +118,9 @@ gpu::device::host_only! {
             atomics::BUGS,
             fences::BUGS,
             barriers::BUGS,
+            copies::BUGS,
             shuffles::BUGS,
+            votes::BUGS,
             endless::BUGS,
         ]
         .into_iter()

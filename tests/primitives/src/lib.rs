@@ -18,8 +18,16 @@ macro_rules! families {
 }
 
 families! {
+    /// Where a thread stands.
+    places
     /// Scalars side by side.
     vectors
+    /// Atomics on global memory.
+    atomic_global
+    /// Atomics on shared memory.
+    atomic_shared
+    /// Fences and volatile accesses.
+    fence
     /// From global to shared memory.
     copies
     /// Values from lane to lane.
@@ -28,4 +36,6 @@ families! {
     votes
     /// Arrays that a thread has for itself.
     locals
+    /// Approximate functions.
+    math
 }

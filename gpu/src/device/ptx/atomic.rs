@@ -62,14 +62,14 @@ macro_rules! atomics { ($($ty:ty: $change:ident $add:literal $number:literal $bi
             unsafe {
                 match scope {
                     Scope::Block => {
-                        $change!("global.cta", $add $number $bits, $register, reg64, address, change, value, compare)
+                        $change!("cta.global", $add $number $bits, $register, reg64, address, change, value, compare)
                     }
                     // The scope that PTX takes where none is named.
                     Scope::Device => {
                         $change!("global", $add $number $bits, $register, reg64, address, change, value, compare)
                     }
                     Scope::System => {
-                        $change!("global.sys", $add $number $bits, $register, reg64, address, change, value, compare)
+                        $change!("sys.global", $add $number $bits, $register, reg64, address, change, value, compare)
                     }
                 }
             }

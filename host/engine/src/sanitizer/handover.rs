@@ -73,12 +73,19 @@ struct Thread {
     listens: bool,
 }
 
+/// What was told at an element, and of which sets that is put together.
+#[derive(Default)]
+struct Words {
+    all: Set,
+    parts: FxHashSet<u32>,
+}
+
 /// What was told at an element.
 #[derive(Default)]
 struct Told {
     /// To the block of that turn, and to the device.
-    block: (u64, Set),
-    device: Set,
+    block: (u64, Words),
+    device: Words,
     /// The block that wrote last, and its thread.
     by: (u64, u32),
     /// The block that heard last, in which interval first, and who of it did in that one.
@@ -140,7 +147,9 @@ impl Handover {
 
     fn join(&mut self, a: Set, b: Set) -> Set {
         match (a, b) {
-            (Some(_), Some(_)) if a != b => self.add(None, [a, b]),
+            // Who listens hears the same again and again.
+            (Some(whole), Some(_)) if a == b || self.nodes[whole as usize].more.contains(&b) => a,
+            (Some(_), Some(_)) => self.add(None, [a, b]),
             _ => a.or(b),
         }
     }
@@ -247,8 +256,8 @@ impl Handover {
             heard_by: (u64::MAX, 0, Vec::new()),
             ..Told::default()
         });
-        let of_block = told.block.1.filter(|_| told.block.0 == turn);
-        let (of_device, by) = (told.device.filter(|_| reach == 1), told.by);
+        let of_block = told.block.1.all.filter(|_| told.block.0 == turn);
+        let (of_device, by) = (told.device.all.filter(|_| reach == 1), told.by);
         if operation != Operation::Store {
             let (block, interval, threads) = &mut told.heard_by;
             if *block != turn {
@@ -271,16 +280,27 @@ impl Handover {
             let [own, for_device] = self.threads[thread].fenced;
             let device = self.join(for_device, self.fenced);
             let block = self.join(own, device);
+            let Some(mut told) = self.told(space).remove(&address) else { return };
             let hands_on = operation == Operation::Atomic;
-            let block = self.join(block, of_block.filter(|_| hands_on));
-            let device = self.join(device, of_device.filter(|_| hands_on));
-            if let Some(told) = self.told(space).get_mut(&address) {
-                told.block = (turn, block);
-                if reach == 1 {
-                    told.device = device;
-                }
-                told.by = (turn, now.thread);
+            if told.block.0 != turn || !hands_on {
+                told.block = (turn, Words::default());
             }
+            self.tell(&mut told.block.1, block);
+            if reach == 1 {
+                if !hands_on {
+                    told.device = Words::default();
+                }
+                self.tell(&mut told.device, device);
+            }
+            told.by = (turn, now.thread);
+            self.told(space).insert(address, told);
+        }
+    }
+
+    /// Adds a set to what was told, unless it is in it.
+    fn tell(&mut self, words: &mut Words, set: Set) {
+        if set.is_some_and(|set| words.parts.insert(set)) {
+            words.all = self.join(words.all, set);
         }
     }
 
@@ -315,5 +335,175 @@ impl Handover {
             let (block, interval, threads) = &told.heard_by;
             *block == now.turn && (*interval < now.interval || threads.contains(&now.thread))
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FLAG: u64 = 64;
+
+    /// Blocks of 64 threads, one after another.
+    struct Blocks {
+        order: Order,
+        handover: Handover,
+    }
+
+    impl Blocks {
+        fn new() -> Self {
+            let mut blocks = Self { order: Order::new(64), handover: Handover::default() };
+            blocks.begin(0);
+            blocks
+        }
+
+        fn begin(&mut self, turn: u64) {
+            self.order.begin(turn);
+            self.handover.begin(turn, 64);
+        }
+
+        fn barrier(&mut self) {
+            self.handover.pass_barrier();
+            self.order.pass_barrier();
+        }
+
+        fn meet(&mut self) {
+            self.handover.meet(0, u32::MAX);
+            self.order.meet(0, u32::MAX);
+        }
+
+        fn fence(&mut self, thread: usize, scope: Scope) {
+            self.order.fence(thread);
+            self.handover.fence(thread, scope, &self.order);
+        }
+
+        fn access(&mut self, thread: usize, operation: Operation, scope: Scope) {
+            let now = self.order.now(thread);
+            self.handover.access(now, Space::Global, FLAG, operation, Some(scope));
+        }
+
+        fn atomic(&mut self, thread: usize) {
+            self.access(thread, Operation::Atomic, Scope::Device);
+        }
+
+        fn knows(&self, thread: u32, earlier: Moment) -> bool {
+            self.handover.knows(thread, earlier)
+        }
+    }
+
+    #[test]
+    fn what_is_fenced_and_counted_is_known_behind_a_barrier_or_a_fence() {
+        for by_barrier in [true, false] {
+            let mut blocks = Blocks::new();
+            let (before, other) = (blocks.order.now(0), blocks.order.now(1));
+            blocks.fence(0, Scope::Device);
+            let behind = blocks.order.now(0);
+            blocks.atomic(0);
+            blocks.begin(1);
+            blocks.atomic(5);
+            assert!(!blocks.knows(5, before), "not yet");
+            if by_barrier {
+                blocks.barrier()
+            } else {
+                blocks.fence(5, Scope::Device)
+            }
+            assert!(blocks.knows(5, before) && !blocks.knows(5, other) && !blocks.knows(5, behind));
+            assert_eq!(blocks.knows(6, before), by_barrier);
+        }
+    }
+
+    #[test]
+    fn a_fence_that_is_missing_or_of_the_block_alone_tells_other_blocks_nothing() {
+        for scope in [None, Some(Scope::Block)] {
+            let mut blocks = Blocks::new();
+            let before = blocks.order.now(0);
+            if let Some(scope) = scope {
+                blocks.fence(0, scope);
+            }
+            blocks.atomic(0);
+            blocks.atomic(40);
+            blocks.fence(40, Scope::Block);
+            assert_eq!(blocks.knows(40, before), scope.is_some(), "{scope:?}, in the block");
+            blocks.begin(1);
+            blocks.atomic(0);
+            blocks.barrier();
+            assert!(!blocks.knows(0, before), "{scope:?}");
+        }
+    }
+
+    #[test]
+    fn an_atomic_of_the_blocks_scope_tells_other_blocks_nothing() {
+        for [tells, hears] in [[Scope::Block, Scope::Device], [Scope::Device, Scope::Block]] {
+            let mut blocks = Blocks::new();
+            let before = blocks.order.now(0);
+            blocks.fence(0, Scope::Device);
+            blocks.access(0, Operation::Atomic, tells);
+            blocks.begin(1);
+            blocks.access(0, Operation::Atomic, hears);
+            blocks.barrier();
+            assert!(!blocks.knows(0, before));
+        }
+    }
+
+    #[test]
+    fn atomics_hand_on_what_others_told_and_stores_do_not() {
+        for (operation, handed_on) in [(Operation::Atomic, true), (Operation::Store, false)] {
+            let mut blocks = Blocks::new();
+            let before = blocks.order.now(0);
+            blocks.fence(0, Scope::Device);
+            blocks.atomic(0);
+            blocks.begin(1);
+            blocks.access(0, operation, Scope::System);
+            blocks.begin(2);
+            blocks.access(0, Operation::Load, Scope::System);
+            blocks.fence(0, Scope::System);
+            assert_eq!(blocks.knows(0, before), handed_on);
+        }
+    }
+
+    #[test]
+    fn who_heard_tells_of_it_behind_a_fence() {
+        let mut blocks = Blocks::new();
+        let before = blocks.order.now(0);
+        blocks.fence(0, Scope::Device);
+        blocks.atomic(0);
+        blocks.begin(1);
+        blocks.access(3, Operation::Load, Scope::System);
+        blocks.fence(3, Scope::Device);
+        blocks.access(3, Operation::Store, Scope::System);
+        blocks.begin(2);
+        blocks.access(0, Operation::Load, Scope::System);
+        blocks.fence(0, Scope::Device);
+        assert!(blocks.knows(0, before), "by way of block 1");
+    }
+
+    #[test]
+    fn what_each_thread_fenced_before_a_barrier_any_thread_tells_of_behind_it() {
+        let mut blocks = Blocks::new();
+        let (fenced, not_fenced) = (blocks.order.now(33), blocks.order.now(34));
+        let of_lane = blocks.order.now(7);
+        blocks.meet();
+        blocks.fence(33, Scope::Device);
+        blocks.fence(0, Scope::Device);
+        blocks.barrier();
+        blocks.atomic(5);
+        blocks.begin(1);
+        blocks.atomic(5);
+        blocks.barrier();
+        assert!(blocks.knows(0, fenced) && !blocks.knows(0, not_fenced));
+        assert!(blocks.knows(0, of_lane), "it met lane 0 before the fence");
+    }
+
+    #[test]
+    fn what_others_wrote_at_an_element_is_behind_who_heard_there() {
+        let mut blocks = Blocks::new();
+        blocks.atomic(0);
+        blocks.begin(1);
+        assert!(!blocks.handover.has_heard_at(blocks.order.now(9), FLAG));
+        blocks.atomic(9);
+        assert!(blocks.handover.has_heard_at(blocks.order.now(9), FLAG) && blocks.handover.has_heard());
+        assert!(!blocks.handover.has_heard_at(blocks.order.now(8), FLAG));
+        blocks.barrier();
+        assert!(blocks.handover.has_heard_at(blocks.order.now(8), FLAG));
     }
 }

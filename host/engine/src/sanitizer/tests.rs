@@ -222,3 +222,61 @@ fn entered_plainly_or_not_the_same_accesses_to_global_memory_are_suspicious() {
     }
     assert!(plain > 500 && suspicious > 500, "{plain} plain, {suspicious} suspicious");
 }
+
+/// A histogram is no reason to look again: its zeros, its atomics, its loads, with barriers or meetings between them.
+#[test]
+fn atomics_on_shared_memory_are_suspicious_beside_plain_accesses_alone() {
+    let mut order = Order::new(THREADS);
+    order.begin(0);
+    let mut shadow = SharedShadow::new();
+    let mut touch = |order: &Order, thread: usize, access| {
+        shadow.touch(&row(8, SharedWord::new(order.now(thread))), 4, access, order)
+    };
+    assert!(touch(&order, 0, Access::Atomic), "nobody has written");
+    order.pass_barrier();
+    assert!(!touch(&order, 0, Access::Store) && !touch(&order, 0, Access::Atomic), "its own");
+    assert!(touch(&order, 1, Access::Atomic), "the store of thread 0");
+    order.pass_barrier();
+    assert!((0..THREADS).all(|thread| !touch(&order, thread, Access::Atomic)));
+    assert!(touch(&order, 3, Access::Load), "the atomics of others");
+    order.pass_barrier();
+    assert!((0..THREADS).all(|thread| !touch(&order, thread, Access::Load)));
+    assert!(touch(&order, 3, Access::Atomic), "the loads of others");
+    order.pass_barrier();
+    assert!((0..32).all(|lane| !touch(&order, lane, Access::Atomic)));
+    order.meet(0, u32::MAX);
+    assert!((0..32).all(|lane| !touch(&order, lane, Access::Load)), "of the lanes that met");
+    assert!(touch(&order, 32, Access::Load));
+    order.begin(1);
+    assert!(touch(&order, 0, Access::Load), "of the block before");
+}
+
+/// Atomics meet one another within their scopes, whatever the blocks.
+#[test]
+fn atomics_on_global_memory_are_suspicious_beside_plain_accesses_and_those_of_too_small_a_scope() {
+    let of = |turn, thread| {
+        let mut order = Order::new(THREADS);
+        order.begin(turn);
+        GlobalWord::new(order.now(thread))
+    };
+    let first = [(Access::Load, 0), (Access::Store, 1), (Access::Atomic, 2), (Access::AtomicOfBlock, 3)];
+    // Of another block, and of another thread of the same one.
+    let expected = [
+        [(false, false), (true, true), (true, true), (true, true)],
+        [(true, true); 4],
+        [(true, true), (true, true), (false, false), (true, false)],
+        [(true, true), (true, true), (true, false), (true, false)],
+    ];
+    for (before, row_number) in first {
+        for (after, column) in first {
+            for (turn, is_expected) in [(1, expected[row_number][column].0), (0, expected[row_number][column].1)] {
+                let shadow =
+                    Shadow::new(&Buffer::input("buffer", 1, noise).expect("a small buffer")).expect("its shadow");
+                let mut claims = 0;
+                shadow.touch(&row(0, of(0, 0)), 4, before, &mut claims);
+                let found = shadow.touch(&row(0, of(turn, 1)), 4, after, &mut claims);
+                assert_eq!(found, is_expected, "{before:?}, then {after:?} of block {turn}");
+            }
+        }
+    }
+}
