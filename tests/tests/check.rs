@@ -343,7 +343,7 @@ impl Repository {
     /// That no worktree is left, and nothing else that git would see.
     fn is_clean(&self) {
         assert_eq!(self.git(&["worktree", "list", "--porcelain"]).matches("worktree ").count(), 1);
-        assert!(!self.inside().join("target/check/worktree").exists());
+        assert!(!self.inside().join("target/busload-check/worktree").exists());
         assert_eq!(self.git(&["status", "--porcelain"]), "");
     }
 }
@@ -426,7 +426,7 @@ fn who_interrupts_a_comparison_leaves_no_worktree() {
     let mut child = command.stderr(process::Stdio::null()).spawn().expect("it starts");
     let begun = std::time::Instant::now();
     // The program of the commit stands in `worktree/own`.
-    while !repository.inside().join("target/check/begun").exists() {
+    while !repository.inside().join("target/busload-check/begun").exists() {
         assert!(begun.elapsed() < std::time::Duration::from_secs(300), "the program of the commit does not begin");
         std::thread::sleep(std::time::Duration::from_millis(20));
     }

@@ -129,7 +129,8 @@ fn end(child: &mut Child) {
     let _ = child.kill();
 }
 
-#[cfg(all(test, target_os = "linux"))]
+#[cfg(test)]
+#[cfg(target_os = "linux")]
 mod tests {
     use super::*;
     use std::time::Instant;

@@ -130,7 +130,7 @@ impl Commit {
         };
         let program = std::env::current_exe().ok();
         let program = program.as_deref().and_then(Path::file_stem).unwrap_or_default().to_string_lossy().into_owned();
-        let folder = target_folder(&rev)?.join("check");
+        let folder = target_folder(&rev)?.join("busload-check");
         Ok(Self { rev, hash, prefix: prefix.into(), folder, program })
     }
 
@@ -315,14 +315,15 @@ impl<'a> Worktree<'a> {
     }
 
     fn remove(&self) {
-        let _ = std::fs::remove_dir_all(&self.path);
         let mut command = git_command();
-        command.args(["worktree", "prune"]);
+        command.args(["worktree", "remove", "--force", "--force"]).arg(&self.path);
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         // What the terminal sends to this group is not for it.
         #[cfg(unix)]
         std::os::unix::process::CommandExt::process_group(&mut command, 0);
         let _ = command.status();
+        // What git did not know.
+        let _ = std::fs::remove_dir_all(&self.path);
     }
 }
 

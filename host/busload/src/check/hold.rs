@@ -121,7 +121,7 @@ pub enum Verdict {
     New,
     /// A measure is better than it may be, and none is worse.
     Under,
-    /// Every measure is what it may be.
+    /// Every measure is what it may be; for any case, it may be better.
     Same,
 }
 
@@ -138,10 +138,14 @@ pub fn hold(budgets: &Budgets, counted: Vec<Counted>, scope: &dyn Fn(&Subject) -
         let mut accesses = Vec::new();
         if let Some(own) = &counted.accesses {
             for (number, table) in tables.iter().enumerate().filter_map(|(number, table)| Some((number, (*table)?))) {
-                let held = table.budgets.iter().filter_map(|budget| {
-                    let held = held(budget, own);
-                    // Of any case, one may lack what another has.
-                    held.or_else(|| is_own(number).then(|| gone(budget, place(budget.line))))
+                let held = table.budgets.iter().filter_map(|budget| match (held(budget, own), is_own(number)) {
+                    (None, true) => Some(gone(budget, place(budget.line))),
+                    (held, true) => held,
+                    // Of any case, one may lack what another has, and cost less.
+                    (held, false) => held.map(|held| match held.verdict {
+                        Verdict::Under => Held { verdict: Verdict::Same, ..held },
+                        _ => held,
+                    }),
                 });
                 accesses.extend(held);
             }
