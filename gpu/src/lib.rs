@@ -14,9 +14,6 @@
 #![cfg_attr(target_arch = "nvptx64", feature(asm_experimental_arch, link_llvm_intrinsics))]
 #![cfg_attr(all(target_arch = "nvptx64", not(feature = "nvvm")), feature(abi_ptx, stdarch_nvptx))]
 
-// The attributes name this crate by its name, here as in any other crate with kernels.
-extern crate self as gpu;
-
 pub mod device;
 pub mod kernels;
 

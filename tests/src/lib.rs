@@ -1,5 +1,7 @@
 //! What the tests in `tests/` share: running a kernel in the simulator, judging the outcome, and reading the tree.
 
+pub mod on_ptx;
+
 use busload::sim::{self, Options, Outcome};
 use busload::{bench, verify};
 use gpu::kernels::{COUNTEREXAMPLES, FAMILIES};

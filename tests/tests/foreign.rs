@@ -5,7 +5,7 @@ use busload::foreign::file::LaunchFile;
 use busload::foreign::prepare::{Ready, Source, prepare};
 use busload::sim::Outcome;
 use busload_tests::{on_threads, root};
-use gpu::suite::Before;
+use gpu::suite::{Before, Space};
 use ptx_machine::Module;
 use std::collections::BTreeSet;
 use std::fs;
@@ -389,4 +389,40 @@ fn a_launch_file_that_was_damaged_is_an_error_or_a_launch_and_never_a_panic() {
         }
     }
     assert!(launches > 50 && errors > 1000, "{launches} launches, {errors} errors");
+}
+
+/// Counts of a launch: requests and sectors of global memory, wavefronts of shared memory.
+fn counts(outcome: &Outcome) -> [u64; 3] {
+    let mut counts = [0; 3];
+    for site in &outcome.sites {
+        match site.space {
+            Space::Global => {
+                counts[0] += site.counts.requests;
+                counts[1] += site.counts.sectors;
+            }
+            Space::Shared => counts[2] += site.counts.wavefronts,
+            _ => {}
+        }
+    }
+    counts
+}
+
+#[test]
+fn counts_are_those_beside_nsight_computes() {
+    let recorded = fs::read_to_string(root().join("results/nvidia-h200/foreign_counters.tsv")).expect("is recorded");
+    let mut compared = 0;
+    let (mut global, mut shared) = (0, 0);
+    for line in recorded.lines().filter(|line| !line.starts_with('#')).skip(1) {
+        let fields: Vec<_> = line.split('\t').collect();
+        let number = |field: usize| -> u64 { fields[field].parse().unwrap_or_else(|_| panic!("{line}")) };
+        let simulated = [2, 4, 6].map(number);
+        if fields[0] == "tests/foreign" {
+            assert_eq!(counts(&run(fields[1]).outcome), simulated, "{line}");
+        }
+        global += u32::from(number(2) == number(3) && number(4) == number(5));
+        shared += u32::from(number(6) == number(7));
+        compared += 1;
+    }
+    // As docs/running-your-ptx.md says.
+    assert_eq!((compared, global, shared), (50, 48, 41));
 }

@@ -7,6 +7,7 @@ use busload::front;
 use busload::predict::{
     self, Chip, Confidence, Effort, Limit, MEASURED_FAMILIES, Measured, Prediction, Row, Score, Trust,
 };
+use busload::suite::BUSLOAD;
 use busload_tests::{case, files, launch, root};
 use gpu::device::prelude::*;
 use gpu::suite::{Buffer, Family, Kernel, Plan, PlanError, Value, noise};
@@ -63,9 +64,9 @@ fn chip(name: &str) -> Chip {
 
 /// The run of a kernel on a case, with a grid for `chip`.
 fn run(chip: &Chip, kernel: &str, values: &[(&str, Value)]) -> Run {
-    let kernels = Some(cases::kernel(kernel).expect("a kernel"));
+    let kernels = Some(cases::kernel(&BUSLOAD, kernel).expect("a kernel"));
     let values = values.iter().map(|(axis, value)| ((*axis).to_owned(), vec![*value])).collect();
-    let mut runs = Selection { kernels, values }.runs(Sizes::Small, chip.sm_count).expect("a case");
+    let mut runs = Selection { kernels, values }.runs(&BUSLOAD, Sizes::Small, chip.sm_count).expect("a case");
     assert_eq!(runs.len(), 1, "{kernel}: name a value of each axis");
     runs.remove(0)
 }
@@ -151,8 +152,9 @@ fn a_recorded_prediction_is_what_is_predicted_today() {
     for text in recorded.chain([today]) {
         let (object, rows) = read(&text);
         let chip = chips().into_iter().find(|chip| object["chip"] == chip.name.as_str()).expect("a built-in chip");
-        let kernels = Some(cases::kernels("^latency_").expect("kernels"));
-        let runs = Selection { kernels, ..Selection::default() }.runs(Sizes::Large, chip.sm_count).expect("runs");
+        let kernels = Some(cases::kernels(&BUSLOAD, "^latency_").expect("kernels"));
+        let runs =
+            Selection { kernels, ..Selection::default() }.runs(&BUSLOAD, Sizes::Large, chip.sm_count).expect("runs");
         assert!(!runs.is_empty(), "no kernel is called latency_*");
         for run in runs {
             let (name, case) = (run.kernel.name, run.case.to_string());
@@ -589,8 +591,9 @@ fn every_family_of_the_committed_predictions_is_trusted() {
     }
     // With an L2 that is flushed at once, which nobody measured.
     let chip = Chip { l2_bytes: 1 << 20, ..chip("h200") };
-    let kernels = Some(cases::kernels("_").expect("kernels"));
-    let mut runs = Selection { kernels, ..Selection::default() }.runs(Sizes::Small, chip.sm_count).expect("runs");
+    let kernels = Some(cases::kernels(&BUSLOAD, "_").expect("kernels"));
+    let mut runs =
+        Selection { kernels, ..Selection::default() }.runs(&BUSLOAD, Sizes::Small, chip.sm_count).expect("runs");
     runs.dedup_by_key(|run| run.kernel.name);
     runs.retain(|run| MEASURED_FAMILIES.contains(&run.family.name));
     assert!(runs.len() > 100, "{} kernels", runs.len());

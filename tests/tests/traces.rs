@@ -3,6 +3,7 @@
 use busload::cases::{self, Selection, Sizes};
 use busload::sim::trace::{Observer, Trace, Traced, WHOLE_BLOCK, What};
 use busload::sim::{Options, simulate};
+use busload::suite::BUSLOAD;
 use gpu::suite::Value;
 use std::sync::{Arc, Mutex};
 
@@ -22,9 +23,9 @@ impl Observer for Kept {
 
 #[test]
 fn a_barrier_stands_once_in_a_block_and_blocks_come_in_order() {
-    let kernels = Some(cases::kernel("sync_tiled").expect("a kernel"));
+    let kernels = Some(cases::kernel(&BUSLOAD, "sync_tiled").expect("a kernel"));
     let values = [("elements".to_owned(), vec![Value::Count(8 * 256)])].into();
-    let runs = Selection { kernels, values }.runs(Sizes::Small, 1).expect("a run");
+    let runs = Selection { kernels, values }.runs(&BUSLOAD, Sizes::Small, 1).expect("a run");
     let [run] = &runs[..] else { panic!("{} runs", runs.len()) };
     let kept = Arc::new(Kept::default());
     let options = Options { threads: 3, observer: Some(kept.clone()), ..Options::default() };
@@ -65,9 +66,9 @@ impl Observer for Breaks {
 #[test]
 fn a_worker_that_breaks_off_is_an_error_and_nobody_waits_for_it() {
     // Its blocks wait for one another.
-    let kernels = Some(cases::kernel("reduce_grid_stride").expect("a kernel"));
+    let kernels = Some(cases::kernel(&BUSLOAD, "reduce_grid_stride").expect("a kernel"));
     let runs = Selection { kernels, ..Default::default() };
-    let run = runs.runs(Sizes::Small, 108).expect("a run").swap_remove(0);
+    let run = runs.runs(&BUSLOAD, Sizes::Small, 108).expect("a run").swap_remove(0);
     let options = Options { threads: 3, observer: Some(Arc::new(Breaks)), ..Options::default() };
     let error = simulate(run.kernel, run.plan, &options, &|_, _| ()).err().expect("it breaks off");
     assert_eq!(error.kind(), "simulator");

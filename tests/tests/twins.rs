@@ -21,6 +21,7 @@ fn read(parameter: &str) -> (&str, ParameterKind) {
     let element = |ty: &str| match ty {
         "char" => Element::I8,
         "f16" => Element::F16,
+        "bf16" => Element::BF16,
         "unsigned" => Element::U32,
         "float" | "float4" | "Particle" | "Quad" => Element::F32,
         "size_t" => Element::U64,

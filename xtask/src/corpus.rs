@@ -20,7 +20,7 @@ const FILES: [(&str, &str); 3] = [
 
 /// Writes the folder.
 pub(crate) fn write(folder: &Path) -> Result<bool> {
-    build::write(&folder.join("corpus.ptx"), &build::build_corpus()?)?;
+    busload::build::write(&folder.join("corpus.ptx"), &build::build_tests(sources::CORPUS)?)?;
     let mut launches = String::new();
     for bug @ Bug { class, kernel, twin, .. } in bugs() {
         let plan = (bug.plan)().with_context(|| kernel.name.to_owned())?;
@@ -28,14 +28,14 @@ pub(crate) fn write(folder: &Path) -> Result<bool> {
             writeln!(launches, "{}\t{}\t{}", kernel.name, class.name(), launch(kernel, &plan)?)?;
         }
     }
-    build::write(&folder.join("launches.tsv"), &launches)?;
+    busload::build::write(&folder.join("launches.tsv"), &launches)?;
     let mut counted = String::new();
     for Pattern { name, kernel, plan } in patterns()? {
         writeln!(counted, "{name}\t{} {}", kernel.name, launch(&kernel, &plan)?)?;
     }
-    build::write(&folder.join("patterns.tsv"), &counted)?;
+    busload::build::write(&folder.join("patterns.tsv"), &counted)?;
     for (name, text) in FILES {
-        build::write(&folder.join(name), text)?;
+        busload::build::write(&folder.join(name), text)?;
     }
     let folder = folder.display();
     report::print(&format!(

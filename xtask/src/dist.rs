@@ -1,8 +1,9 @@
 //! The folder to copy to a GPU machine without Rust: the program, what it is, and the notices of all that is linked in.
 
 use crate::check;
-use crate::command::{command, output};
+use crate::command::command;
 use anyhow::{Context, Result, ensure};
+use busload::build::output;
 use busload::cli::Usage;
 use busload::{input, report};
 use serde_json::Value;
@@ -41,7 +42,7 @@ pub(crate) fn make(folder: &Path) -> Result<bool> {
     if library.is_file() {
         replace(&library, &folder.join(LIBRARY_NOTICES))?;
     }
-    crate::build::write(&folder.join(NOTICES), &notices)?;
+    busload::build::write(&folder.join(NOTICES), &notices)?;
     report::print(&format!("{}: copy it to the GPU machine and run ./busload bench\n", folder.display()))?;
     Ok(true)
 }

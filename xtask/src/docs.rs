@@ -60,7 +60,7 @@ pub(crate) fn make(check: bool) -> Result<bool> {
             stale.push(file);
         } else {
             std::fs::create_dir_all(path.parent().unwrap_or(&path)).with_context(|| file.display().to_string())?;
-            crate::build::write(&path, &text)?;
+            busload::build::write(&path, &text)?;
             report::print(&format!("{}\n", file.display()))?;
         }
     }

@@ -1,6 +1,6 @@
 //! `cargo xtask`: the commands of `busload`, and those that need the sources.
 //!
-//! `sources` knows whether the committed PTX is stale, `build` makes it, `lines` gives it a line table, `rust_cuda`
+//! `sources` knows whether the committed PTX is stale, `build` makes it, `rust_cuda`
 //! drives rust-cuda's toolchain, `corpus` takes the planted bugs to a GPU, `dist` the program to a machine without Rust,
 //! `docs` makes the tables and plots of `docs/`, `check` is what CI runs.
 
@@ -10,21 +10,21 @@ mod command;
 mod corpus;
 mod dist;
 mod docs;
-mod lines;
 mod rust_cuda;
 mod stats;
 
 use anyhow::{Context, Result};
 use build::{Backend, Target};
+use busload::build::{RUST_SRC, parse_arch, write};
 use busload::cli::{self, Usage};
 use busload::cuda::Gpu;
 use busload::doctor::Finding;
 use busload::input;
 use busload::ptx::Ptx;
 use busload::report;
+use busload::suite::BUSLOAD;
 use clap::builder::PossibleValuesParser;
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
-use gpu::kernels::FAMILIES;
 use sources::root;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -39,7 +39,7 @@ fn main() -> ExitCode {
 }
 
 fn commands() -> Command {
-    cli::command()
+    cli::command(&BUSLOAD)
         .name("cargo xtask")
         .bin_name("cargo xtask")
         .mut_subcommand("ptx", |_| ptx_command())
@@ -74,7 +74,7 @@ fn commands() -> Command {
                 Arg::new("family")
                     .long("family")
                     .value_name("FAMILY")
-                    .value_parser(PossibleValuesParser::new(FAMILIES.iter().map(|family| family.name)))
+                    .value_parser(PossibleValuesParser::new(BUSLOAD.families.iter().map(|family| family.name)))
                     .help("Test the kernels of this family alone"),
             ),
         )
@@ -101,7 +101,7 @@ fn ptx_command() -> Command {
                 .long("arch")
                 .value_name("SM")
                 .default_value("sm_80")
-                .value_parser(build::parse_arch)
+                .value_parser(parse_arch)
                 .help("The architecture, as in sm_80"),
         )
         .arg(
@@ -150,21 +150,21 @@ fn run(matches: &ArgMatches, mut arguments: Vec<OsString>) -> Result<bool> {
         Some(("docs", matches)) => docs::make(matches.get_flag("check")),
         Some(("ci", _)) => check::ci(),
         Some(("doctor", matches)) => {
-            cli::run_doctor(matches, doctor())?;
+            cli::run_doctor(&BUSLOAD, matches, doctor())?;
             Ok(true)
         }
         Some(("claims", sub)) if !sub.contains_id("results") => {
             for file in bench_results(&root().join(JUDGED_ON))? {
                 arguments.extend(["--results".into(), file.into()]);
             }
-            cli::run(&commands().get_matches_from(&arguments))
+            cli::run(&BUSLOAD, &commands().get_matches_from(&arguments))
         }
         Some(("bench", sub)) => match fresh_ptx(sub)? {
             Some(file) => {
                 arguments.extend(["--ptx".into(), file.into()]);
-                cli::run(&commands().get_matches_from(&arguments))
+                cli::run(&BUSLOAD, &commands().get_matches_from(&arguments))
             }
-            None => cli::run(matches),
+            None => cli::run(&BUSLOAD, matches),
         },
         Some(("verify", sub)) => {
             let is_chosen = ["machine", "ptx"].iter().any(|name| sub.contains_id(name));
@@ -178,13 +178,13 @@ fn run(matches: &ArgMatches, mut arguments: Vec<OsString>) -> Result<bool> {
                 None if !is_chosen => arguments.extend(machine_of_stale_ptx()?),
                 None => {}
             }
-            cli::run(&commands().get_matches_from(&arguments))
+            cli::run(&BUSLOAD, &commands().get_matches_from(&arguments))
         }
         Some(("predict", sub)) if !["machine", "ptx", "describe"].iter().any(|name| sub.contains_id(name)) => {
             arguments.extend(machine_of_stale_ptx()?);
-            cli::run(&commands().get_matches_from(&arguments))
+            cli::run(&BUSLOAD, &commands().get_matches_from(&arguments))
         }
-        _ => cli::run(matches),
+        _ => cli::run(&BUSLOAD, matches),
     }
 }
 
@@ -251,7 +251,7 @@ fn fresh_ptx(matches: &ArgMatches) -> Result<Option<PathBuf>> {
         return Err(Usage(anyhow::anyhow!(
             "the kernels were edited since the committed PTX was built, and this machine cannot build PTX: {}. \
              Or choose --on sim, which runs the sources as they are",
-            build::RUST_SRC
+            RUST_SRC
         ))
         .into());
     }
@@ -281,7 +281,7 @@ fn ptx(matches: &ArgMatches) -> Result<bool> {
         report::print(&stats::table(&Ptx::embedded())?)?;
         return Ok(true);
     }
-    let ptx = build::build(&target)?;
+    let ptx = build::made(&target)?;
     let problems = build::problems(&Ptx::new(&*ptx));
     for problem in &problems {
         report::say(&format!("error: {problem}"));
@@ -295,15 +295,17 @@ fn ptx(matches: &ArgMatches) -> Result<bool> {
     }
     let output = matches.get_one::<PathBuf>("output").cloned();
     let mut built = vec![(output.clone().unwrap_or_else(|| target.default_file()), ptx)];
-    // The planted bugs are committed beside.
+    // The planted bugs and the primitives' kernels are committed beside.
     if target.is_committed() && output.is_none() {
-        built.push((root().join(sources::COMMITTED_CORPUS), build::build_corpus()?));
+        for tests in sources::TEST_CRATES {
+            built.push((root().join(tests.committed), build::build_tests(tests)?));
+        }
     }
     let mut is_same = true;
     for (file, ptx) in built {
         let shown = file.strip_prefix(root()).unwrap_or(&file).display();
         if !matches.get_flag("check") {
-            build::write(&file, &ptx)?;
+            write(&file, &ptx)?;
             report::print(&format!("{shown}: {} kernels\n", Ptx::new(ptx).entries().len()))?;
         } else if input::text(&file, input::SOURCE).is_ok_and(|text| text == ptx) {
             report::print(&format!("{shown} is what the sources build\n"))?;
@@ -319,7 +321,7 @@ fn ptx(matches: &ArgMatches) -> Result<bool> {
 fn doctor() -> Vec<Finding> {
     let rust_src = match build::has_rust_src() {
         true => Finding::new("PTX by rustc's own back end", true, "rust-src is installed"),
-        false => Finding::new("PTX by rustc's own back end", false, build::RUST_SRC),
+        false => Finding::new("PTX by rustc's own back end", false, RUST_SRC),
     };
     let fresh = match sources::is_fresh(&Ptx::embedded()) {
         Ok(true) => Finding::new("committed PTX", true, "built from these sources"),

@@ -1,7 +1,8 @@
 //! Drives rust-cuda's toolchain: a nightly with rustc-dev, LLVM 7, libNVVM, and `gpu/nvvm`, a workspace of its own.
 
-use crate::command::{command, output};
+use crate::command::command;
 use anyhow::{Context, Result, ensure};
+use busload::build::{Built, output};
 use busload::cli::Usage;
 use busload::input;
 use busload::report;
@@ -118,7 +119,7 @@ fn has_libclang() -> bool {
 }
 
 /// Compiler, flags, and the PTX by rust-cuda: of the pinned revision, or of a checkout.
-pub(crate) fn build(toolchain: &str, checkout: Option<&Path>, arch: &str) -> Result<(String, String, String)> {
+pub(crate) fn build(toolchain: &str, checkout: Option<&Path>, arch: &str) -> Result<Built> {
     let missing = missing(toolchain);
     if !missing.is_empty() {
         return Err(Usage(anyhow::anyhow!(
@@ -183,7 +184,7 @@ pub(crate) fn build(toolchain: &str, checkout: Option<&Path>, arch: &str) -> Res
         .unwrap_or("of an unknown release");
     let source = checkout.map_or_else(|| REVISION.to_owned(), |path| path.display().to_string());
     let compiler = format!("{}, rust-cuda {source}, libNVVM {nvvm}", rustc.trim());
-    Ok((compiler, SETTINGS.join(", "), text))
+    Ok(Built { compiler, flags: SETTINGS.join(", "), ptx: text })
 }
 
 /// The options by which cargo takes rust-cuda's crates from a checkout.

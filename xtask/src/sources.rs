@@ -1,11 +1,10 @@
 //! What the kernels' PTX is made from, and whether the committed build is of it: for `cargo xtask`, and for tests that
 //! look into the committed PTX.
 
-use anyhow::{Context, Result};
+use anyhow::Result;
+use busload::build::hash;
 use busload::input;
 use busload::ptx::Ptx;
-use sha2::{Digest, Sha256};
-use std::fmt::Write;
 use std::path::Path;
 
 /// Everything that any PTX is made from, relative to the root of the workspace.
@@ -15,11 +14,37 @@ const SOURCES: [&str; 5] =
 /// What rust-cuda's build is made from besides.
 const NVVM: &str = "gpu/nvvm";
 
-/// What the PTX of the planted bugs is made from besides.
-const CORPUS: &str = "tests/corpus/src";
+/// A crate of kernels for tests, whose PTX is committed beside the suite's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TestCrate {
+    /// What it holds.
+    pub what: &'static str,
+    /// Its package.
+    pub package: &'static str,
+    /// What its PTX is made from besides the suite's facade: a folder relative to the root of the workspace.
+    pub folder: &'static str,
+    /// The committed build, relative to the root of the workspace.
+    pub committed: &'static str,
+}
 
-/// The committed build of the planted bugs, relative to the root of the workspace.
-pub const COMMITTED_CORPUS: &str = "tests/corpus/ptx/corpus_sm_80.ptx";
+/// The planted bugs.
+pub const CORPUS: TestCrate = TestCrate {
+    what: "The planted bugs",
+    package: "busload-corpus",
+    folder: "tests/corpus/src/",
+    committed: "tests/corpus/ptx/corpus_sm_80.ptx",
+};
+
+/// A kernel for each of the facade's primitives.
+pub const PRIMITIVES: TestCrate = TestCrate {
+    what: "Kernels of the facade's primitives",
+    package: "busload-primitives",
+    folder: "tests/primitives/src/",
+    committed: "tests/primitives/ptx/primitives_sm_80.ptx",
+};
+
+/// Each of them.
+pub const TEST_CRATES: [TestCrate; 2] = [CORPUS, PRIMITIVES];
 
 /// The root of the workspace.
 ///
@@ -45,22 +70,24 @@ pub fn nvvm_source_hash() -> Result<String> {
     hash(root(), &[&SOURCES[..], &[NVVM]].concat())
 }
 
-/// The same for the planted bugs.
-///
-/// # Errors
-/// If a source cannot be read.
-pub fn corpus_source_hash() -> Result<String> {
-    hash(root(), &[&SOURCES[..], &[CORPUS]].concat())
-}
+impl TestCrate {
+    /// The same for its PTX.
+    ///
+    /// # Errors
+    /// If a source cannot be read.
+    pub fn source_hash(&self) -> Result<String> {
+        hash(root(), &[&SOURCES[..], &[self.folder.trim_end_matches('/')]].concat())
+    }
 
-/// The committed build of the planted bugs, if it is of the sources as they are.
-///
-/// # Errors
-/// If it or a source cannot be read.
-pub fn fresh_corpus() -> Result<Option<String>> {
-    let text = input::text(root().join(COMMITTED_CORPUS), input::SOURCE)?;
-    let is_fresh = Ptx::new(&*text).header("source-hash") == Some(corpus_source_hash()?.as_str());
-    Ok(is_fresh.then_some(text))
+    /// Its committed build, if it is of the sources as they are.
+    ///
+    /// # Errors
+    /// If it or a source cannot be read.
+    pub fn fresh(&self) -> Result<Option<String>> {
+        let text = input::text(root().join(self.committed), input::SOURCE)?;
+        let is_fresh = Ptx::new(&*text).header("source-hash") == Some(self.source_hash()?.as_str());
+        Ok(is_fresh.then_some(text))
+    }
 }
 
 /// Whether the committed build is of the sources as they are.
@@ -71,47 +98,9 @@ pub fn is_fresh(committed: &Ptx) -> Result<bool> {
     Ok(committed.header("source-hash") == Some(source_hash()?.as_str()))
 }
 
-fn hash(root: &Path, sources: &[&str]) -> Result<String> {
-    let mut hash = Sha256::new();
-    for source in sources {
-        // What somebody built there by hand is no source.
-        let entries = walkdir::WalkDir::new(root.join(source)).sort_by_file_name();
-        for entry in entries.into_iter().filter_entry(|entry| entry.file_name() != "target") {
-            let entry = entry.with_context(|| format!("the sources under {source}"))?;
-            if entry.file_type().is_file() {
-                let contents = input::bytes(entry.path(), input::SOURCE)?;
-                let name = entry.path().strip_prefix(root)?.to_string_lossy().replace('\\', "/");
-                hash.update(format!("{name}\0{}\0", contents.len()));
-                hash.update(contents);
-            }
-        }
-    }
-    Ok(hash.finalize().iter().fold("sha256:".to_owned(), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}");
-        text
-    }))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_hash_is_of_names_and_contents_and_of_no_build() {
-        let folder = tempfile::tempdir().expect("a temporary folder");
-        let write = |name: &str, text: &str| {
-            let path = folder.path().join(name);
-            std::fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
-            std::fs::write(path, text).expect("a file");
-            hash(folder.path(), &["a"]).expect("a hash")
-        };
-        let first = write("a/one", "1");
-        assert_eq!(write("b/one", "1"), first, "a file elsewhere");
-        assert_eq!(write("a/target/one", "1"), first, "a build");
-        assert_ne!(write("a/one", "2"), first);
-        assert_eq!(write("a/one", "1"), first);
-        assert_ne!(write("a/two", "1"), first);
-    }
 
     #[test]
     fn rust_cudas_pin_counts_for_its_build_alone() {

@@ -1,8 +1,8 @@
 //! What ptxas says of each kernel: registers, shared memory, spills.
 
-use crate::command::output;
 use crate::rust_cuda;
 use anyhow::{Context, Result};
+use busload::build::output;
 use busload::cli::Usage;
 use busload::ptx::Ptx;
 use std::collections::BTreeMap;

@@ -4,6 +4,9 @@
 //! documentation, find the calls of its closures, and wrap the body in the one `unsafe` block whose contract is the launch's. What a
 //! kernel becomes on each machine is decided by the macros `entry!`, `function!`, `call!` and `shared_array!` of the facade's back
 //! ends, in `gpu/src/device/`.
+//!
+//! What they expand to names the facade's crate as `busload_prelude`, which the facade's prelude brings into scope. So a kernel's crate may
+//! have it under any name, and a file without the prelude is told what it lacks.
 
 use proc_macro::TokenStream;
 use proc_macro2::{Delimiter, Group, Ident, Span, TokenStream as Tokens, TokenTree};
@@ -66,11 +69,11 @@ fn expand_kernel(arguments: Tokens, function: ItemFn) -> Result<Tokens, Error> {
     let (shared, constants) = (declared("shared_array"), declared("constant_array"));
     let declarations = arrays
         .into_iter()
-        .map(|Array { declaration, symbol, ty, .. }| quote!(::gpu::device::#declaration!(#symbol, #ty);));
+        .map(|Array { declaration, symbol, ty, .. }| quote!(busload_prelude::device::#declaration!(#symbol, #ty);));
     let documentation = documentation(&attrs);
     Ok(quote! {
         #(#declarations)*
-        ::gpu::device::entry! {
+        busload_prelude::device::entry! {
             #(#attrs)*
             #[documentation(#documentation)]
             #[shared(#(#shared),*)]
@@ -111,7 +114,7 @@ fn expand_device(arguments: Tokens, function: ItemFn) -> Result<Tokens, Error> {
     Ok(match sig.constness {
         // It can reach no memory.
         Some(_) => quote! { #head { #body } },
-        None => quote! { ::gpu::device::function! { [#head] { #body } } },
+        None => quote! { busload_prelude::device::function! { [#head] { #body } } },
     })
 }
 
@@ -155,7 +158,7 @@ fn mark_calls_of(body: Tokens, names: &[Ident]) -> Tokens {
                 let arguments = mark_calls_of(group.stream(), names);
                 tokens.next();
                 // Where the call stands is where its name does.
-                out.extend(quote_spanned!(name.span()=> ::gpu::device::call!(#name(#arguments))));
+                out.extend(quote_spanned!(name.span()=> busload_prelude::device::call!(#name(#arguments))));
             }
             (TokenTree::Group(group), _) => {
                 let mut inner = Group::new(group.delimiter(), mark_calls_of(group.stream(), names));

@@ -8,8 +8,9 @@
 //! | file | what |
 //! | --- | --- |
 //! | `pointer.rs` | global, shared and constant memory: loads, stores, atomic additions |
-//! | `value.rs` | what one access moves: scalars and vectors |
-//! | `thread.rs`, `warp.rs` | indices; lanes and shuffles |
+//! | `copy_async.rs` | copies from global to shared memory that go on while the kernel does |
+//! | `value.rs`, `vector.rs` | what one access moves: scalars; vectors of them |
+//! | `thread.rs`, `warp.rs` | indices; lanes, and what they do together: shuffles, votes, matches, reductions |
 //! | `loops.rs` | loops whose iterations the simulator sees |
 //! | `mod.rs` | barriers, the clock, arithmetic; and the choice of the implementation |
 //! | `ptx.rs` | inline PTX, for both GPU back ends |
@@ -29,7 +30,7 @@
 //! iteration has no certain grouping: it is reported, and not counted.
 
 pub use busload_macros::{device, kernel};
-pub use half::f16;
+pub use half::{bf16, f16};
 
 #[cfg(not(target_os = "cuda"))]
 pub mod host;
@@ -52,25 +53,36 @@ use nvvm as backend;
 #[doc(hidden)]
 pub use backend::{Loop, call, constant, constant_array, entry, function, shared, shared_array};
 
+pub mod copy_async;
 mod loops;
 mod pointer;
 pub mod thread;
 mod value;
+mod vector;
 pub mod warp;
 
 pub use loops::{Each, Index, each, steps, unroll};
 #[doc(hidden)]
 pub use loops::{Iterations, Steps};
 pub use pointer::{Cache, Constant, Global, GlobalMut, Shared, dynamic_shared};
-pub use value::{AtomicAdd, F32x2, F32x4, Value};
+pub use value::{AtomicAdd, Value};
+pub use vector::{
+    Bf16x2, Bf16x4, Bf16x8, F16x2, F16x4, F16x8, F32x2, F32x4, F64x2, I8x2, I8x4, I8x8, I8x16, I16x2, I16x4, I16x8,
+    I32x2, I32x4, I64x2, U8x2, U8x4, U8x8, U8x16, U16x2, U16x4, U16x8, U32x2, U32x4, U64x2,
+};
 
-/// What a kernel file uses: `use crate::device::prelude::*;`.
+/// What a file of kernels uses, all of it: `use busload::prelude::*;`, in this crate `use crate::device::prelude::*;`.
 pub mod prelude {
-    pub(crate) use super::family;
+    pub use super::family;
     pub use super::{
-        Constant, F32x2, F32x4, Global, GlobalMut, Shared, at, clock, constant, device, dynamic_shared, each, f16, fma,
-        host_only, kernel, shared, steps, sync_threads, sync_warp, thread, unroll, warp,
+        Bf16x2, Bf16x4, Bf16x8, Constant, F16x2, F16x4, F16x8, F32x2, F32x4, F64x2, Global, GlobalMut, I8x2, I8x4,
+        I8x8, I8x16, I16x2, I16x4, I16x8, I32x2, I32x4, I64x2, Shared, U8x2, U8x4, U8x8, U8x16, U16x2, U16x4, U16x8,
+        U32x2, U32x4, U64x2, at, bf16, clock, constant, copy_async, device, dynamic_shared, each, f16, fma, host_only,
+        kernel, shared, steps, sync_threads, sync_warp, thread, unroll, warp,
     };
+    // By this name the attributes find the crate, whatever it is called where the kernel stands.
+    #[doc(hidden)]
+    pub use crate as busload_prelude;
 }
 
 /// Keeps items for the host: on a GPU they do not exist.
@@ -88,18 +100,22 @@ pub use __host_only as host_only;
 
 /// A family's entry: ordinary items, with the vocabulary of `suite` in scope, that exist on the host alone.
 #[cfg(not(target_os = "cuda"))]
-macro_rules! family {
+#[macro_export]
+#[doc(hidden)]
+macro_rules! __family {
     ($($item:item)*) => {
         #[allow(unused_imports, reason = "each family takes what it needs")]
-        use crate::suite::*;
+        use $crate::suite::*;
         $($item)*
     };
 }
 #[cfg(target_os = "cuda")]
-macro_rules! family {
+#[macro_export]
+#[doc(hidden)]
+macro_rules! __family {
     ($($item:item)*) => {};
 }
-pub(crate) use family;
+pub use __family as family;
 
 /// The element at row `y`, column `x` of a row-major matrix whose rows are `pitch` elements apart, in 64 bits.
 #[inline(always)]

@@ -31,6 +31,52 @@ indices! {
     grid_dim_z: _grid_dim_z
 }
 
+unsafe extern "C" {
+    // Intrinsics, as in `ptx.rs`; libNVVM's LLVM lacks these.
+    #[link_name = "llvm.nvvm.activemask"]
+    fn active_mask() -> u32;
+    #[link_name = "llvm.nvvm.redux.sync.add"]
+    fn redux_sync_add(value: u32, mask: u32) -> u32;
+    #[link_name = "llvm.nvvm.redux.sync.umin"]
+    fn redux_sync_umin(value: u32, mask: u32) -> u32;
+    #[link_name = "llvm.nvvm.redux.sync.umax"]
+    fn redux_sync_umax(value: u32, mask: u32) -> u32;
+    #[link_name = "llvm.nvvm.redux.sync.min"]
+    fn redux_sync_min(value: u32, mask: u32) -> u32;
+    #[link_name = "llvm.nvvm.redux.sync.max"]
+    fn redux_sync_max(value: u32, mask: u32) -> u32;
+    #[link_name = "llvm.nvvm.redux.sync.and"]
+    fn redux_sync_and(value: u32, mask: u32) -> u32;
+    #[link_name = "llvm.nvvm.redux.sync.or"]
+    fn redux_sync_or(value: u32, mask: u32) -> u32;
+    #[link_name = "llvm.nvvm.redux.sync.xor"]
+    fn redux_sync_xor(value: u32, mask: u32) -> u32;
+}
+
+#[inline(always)]
+pub(super) fn activemask() -> u32 {
+    // SAFETY: reads a register.
+    unsafe { active_mask() }
+}
+
+macro_rules! reductions { ($($name:ident: $intrinsic:ident)*) => { $(
+    #[inline(always)]
+    pub(super) fn $name(mask: u32, value: u32) -> u32 {
+        // SAFETY: a reduction moves registers alone.
+        unsafe { $intrinsic(value, mask) }
+    }
+)* } }
+reductions! {
+    redux_add: redux_sync_add
+    redux_min_unsigned: redux_sync_umin
+    redux_max_unsigned: redux_sync_umax
+    redux_min_signed: redux_sync_min
+    redux_max_signed: redux_sync_max
+    reduce_and: redux_sync_and
+    reduce_or: redux_sync_or
+    reduce_xor: redux_sync_xor
+}
+
 // The launch says how large it is.
 core::arch::global_asm!(".extern .shared .align 16 .b8 dynamic_shared[];");
 

@@ -31,6 +31,38 @@ indices! {
     grid_dim_x grid_dim_y grid_dim_z
 }
 
+#[inline(always)]
+pub(super) fn activemask() -> u32 {
+    let mask;
+    // SAFETY: reads a register; it is not pure, so that it stays where it is.
+    unsafe { asm!("activemask.b32 {};", out(reg32) mask, options(nostack, preserves_flags)) };
+    mask
+}
+
+// Inline PTX: LLVM 7 has no intrinsics for these.
+macro_rules! reductions { ($($name:ident: $suffix:literal)*) => { $(
+    #[inline(always)]
+    pub(super) fn $name(mask: u32, value: u32) -> u32 {
+        let reduced;
+        // SAFETY: a reduction moves registers alone. It is not pure, so that it stays where it is.
+        unsafe {
+            asm!(concat!("redux.sync.", $suffix, " {}, {}, {};"), out(reg32) reduced, in(reg32) value, in(reg32) mask,
+                options(nostack, preserves_flags));
+        }
+        reduced
+    }
+)* } }
+reductions! {
+    redux_add: "add.s32"
+    redux_min_unsigned: "min.u32"
+    redux_max_unsigned: "max.u32"
+    redux_min_signed: "min.s32"
+    redux_max_signed: "max.s32"
+    reduce_and: "and.b32"
+    reduce_or: "or.b32"
+    reduce_xor: "xor.b32"
+}
+
 unsafe extern "C" {
     // The launch says how large it is: no elements, for `.extern .shared .align 16 .b8 dynamic_shared[]`. The one of
     // `cuda_std::shared::dynamic_shared_mem` has a size, so that `ptxas` makes a static array of it.

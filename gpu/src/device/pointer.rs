@@ -1,6 +1,6 @@
 //! Pointers into global, shared and constant memory, and the loads and stores through them.
 
-use super::{AtomicAdd, Value, backend};
+use super::{AtomicAdd, Value, backend, copy_async::CopyAsync};
 use core::marker::PhantomData;
 
 /// The path a global load takes through the caches: PTX's cache operators.
@@ -32,6 +32,14 @@ pub struct Shared<T, const N: usize>(u32, PhantomData<*mut T>);
 /// `N` elements of constant memory, from [`constant!`](crate::device::constant): the host fills them before the launch.
 #[repr(transparent)]
 pub struct Constant<T, const N: usize>(u64, PhantomData<*const T>);
+
+impl<T> From<GlobalMut<T>> for Global<T> {
+    /// The same memory, to be read.
+    #[inline(always)]
+    fn from(memory: GlobalMut<T>) -> Self {
+        Self(memory.0, PhantomData)
+    }
+}
 
 impl<T> Clone for Global<T> {
     fn clone(&self) -> Self {
@@ -192,6 +200,22 @@ impl<T: Value, const N: usize> Shared<T, N> {
     pub unsafe fn store(self, index: u32, value: T) {
         // SAFETY: the caller's promise.
         unsafe { backend::shared_store(self.0, index, value) }
+    }
+
+    /// Begins to copy element `from` of `src` to element `index` (`cp.async`): it arrives when this thread waits for it, by
+    /// [`copy_async::wait_group`](crate::device::copy_async::wait_group).
+    ///
+    /// # Safety
+    /// The launch contract: `from` lies inside the buffer, and `index < N`. Nobody touches the element until the copy has arrived,
+    /// nor anybody else before a barrier behind that.
+    #[inline(always)]
+    #[track_caller]
+    pub unsafe fn copy_async(self, index: u32, src: impl Into<Global<T>>, from: usize)
+    where
+        T: CopyAsync,
+    {
+        // SAFETY: the caller's promise.
+        unsafe { backend::copy_async::<T>(self.0, index, src.into().0, from) }
     }
 
     /// The same memory from element `index` on.

@@ -14,10 +14,11 @@ use core::mem::transmute_copy;
 
 /// Whether the macros below know the width of `T`: what they take for unreachable otherwise.
 const fn known_width<T: Value>() -> bool {
-    matches!((size_of::<T>(), T::COMPONENTS), (1 | 2 | 4 | 8, 1) | (8, 2) | (16, 4))
+    matches!((size_of::<T>(), T::COMPONENTS), (1 | 2 | 4 | 8, _) | (16, 2..))
 }
 
-/// Matches the width of `$T` to the suffix of an instruction and to the registers that hold it.
+/// Matches the width of `$T` to the suffix of an instruction and to the registers that hold it: a vector of up to 4 bytes is one
+/// register, a wider one is as many words, or halves of 64 bits, if those are its scalars.
 macro_rules! load {
     ($T:ty, $opcode:literal, $register:ident, $address:expr) => {{
         const { assert!(known_width::<$T>()) };
@@ -31,13 +32,13 @@ macro_rules! load {
                         options(nostack, readonly, preserves_flags));
                     transmute_copy(&(value as u8))
                 }
-                (2, 1) => {
+                (2, _) => {
                     let value: u16;
                     asm!(concat!($opcode, ".b16 {}, [{}];"), out(reg16) value, in($register) address,
                         options(nostack, readonly, preserves_flags));
                     transmute_copy(&value)
                 }
-                (4, 1) => {
+                (4, _) => {
                     let value: u32;
                     asm!(concat!($opcode, ".b32 {}, [{}];"), out(reg32) value, in($register) address,
                         options(nostack, readonly, preserves_flags));
@@ -49,13 +50,19 @@ macro_rules! load {
                         options(nostack, readonly, preserves_flags));
                     transmute_copy(&value)
                 }
-                (8, 2) => {
+                (8, _) => {
                     let (x, y): (u32, u32);
                     asm!(concat!($opcode, ".v2.b32 {{{}, {}}}, [{}];"), out(reg32) x, out(reg32) y,
                         in($register) address, options(nostack, readonly, preserves_flags));
                     transmute_copy(&[x, y])
                 }
-                (16, 4) => {
+                (16, 2) => {
+                    let (x, y): (u64, u64);
+                    asm!(concat!($opcode, ".v2.b64 {{{}, {}}}, [{}];"), out(reg64) x, out(reg64) y,
+                        in($register) address, options(nostack, readonly, preserves_flags));
+                    transmute_copy(&[x, y])
+                }
+                (16, _) => {
                     let (x, y, z, w): (u32, u32, u32, u32);
                     asm!(concat!($opcode, ".v4.b32 {{{}, {}, {}, {}}}, [{}];"), out(reg32) x, out(reg32) y,
                         out(reg32) z, out(reg32) w, in($register) address, options(nostack, readonly, preserves_flags));
@@ -80,12 +87,12 @@ macro_rules! store {
                     asm!(concat!($opcode, ".b8 [{}], {};"), in($register) address, in(reg16) value,
                         options(nostack, preserves_flags));
                 }
-                (2, 1) => {
+                (2, _) => {
                     let value = transmute_copy::<$T, u16>(&value);
                     asm!(concat!($opcode, ".b16 [{}], {};"), in($register) address, in(reg16) value,
                         options(nostack, preserves_flags));
                 }
-                (4, 1) => {
+                (4, _) => {
                     let value = transmute_copy::<$T, u32>(&value);
                     asm!(concat!($opcode, ".b32 [{}], {};"), in($register) address, in(reg32) value,
                         options(nostack, preserves_flags));
@@ -95,12 +102,17 @@ macro_rules! store {
                     asm!(concat!($opcode, ".b64 [{}], {};"), in($register) address, in(reg64) value,
                         options(nostack, preserves_flags));
                 }
-                (8, 2) => {
+                (8, _) => {
                     let [x, y] = transmute_copy::<$T, [u32; 2]>(&value);
                     asm!(concat!($opcode, ".v2.b32 [{}], {{{}, {}}};"), in($register) address, in(reg32) x,
                         in(reg32) y, options(nostack, preserves_flags));
                 }
-                (16, 4) => {
+                (16, 2) => {
+                    let [x, y] = transmute_copy::<$T, [u64; 2]>(&value);
+                    asm!(concat!($opcode, ".v2.b64 [{}], {{{}, {}}};"), in($register) address, in(reg64) x,
+                        in(reg64) y, options(nostack, preserves_flags));
+                }
+                (16, _) => {
                     let [x, y, z, w] = transmute_copy::<$T, [u32; 4]>(&value);
                     asm!(concat!($opcode, ".v4.b32 [{}], {{{}, {}, {}, {}}};"), in($register) address, in(reg32) x,
                         in(reg32) y, in(reg32) z, in(reg32) w, options(nostack, preserves_flags));
@@ -181,12 +193,24 @@ pub(super) unsafe fn global_atomic_add<T: AtomicAddBackend>(base: u64, index: us
 
 unsafe extern "C" {
     // Intrinsics, not inline PTX: LLVM knows that these are convergent.
+    #[link_name = "llvm.nvvm.shfl.sync.up.i32"]
+    fn shfl_sync_up(mask: u32, value: u32, delta: u32, clamp: u32) -> u32;
     #[link_name = "llvm.nvvm.shfl.sync.down.i32"]
     fn shfl_sync_down(mask: u32, value: u32, delta: u32, clamp: u32) -> u32;
     #[link_name = "llvm.nvvm.shfl.sync.bfly.i32"]
     fn shfl_sync_bfly(mask: u32, value: u32, xor: u32, clamp: u32) -> u32;
     #[link_name = "llvm.nvvm.shfl.sync.idx.i32"]
     fn shfl_sync_idx(mask: u32, value: u32, source: u32, clamp: u32) -> u32;
+    #[link_name = "llvm.nvvm.vote.ballot.sync"]
+    fn vote_ballot_sync(mask: u32, predicate: bool) -> u32;
+    #[link_name = "llvm.nvvm.vote.any.sync"]
+    fn vote_any_sync(mask: u32, predicate: bool) -> bool;
+    #[link_name = "llvm.nvvm.vote.all.sync"]
+    fn vote_all_sync(mask: u32, predicate: bool) -> bool;
+    #[link_name = "llvm.nvvm.match.any.sync.i32"]
+    fn match_any_sync(mask: u32, value: u32) -> u32;
+    #[link_name = "llvm.nvvm.match.any.sync.i64"]
+    fn match_any_sync_wide(mask: u32, value: u64) -> u32;
     #[link_name = "llvm.nvvm.bar.warp.sync"]
     fn bar_warp_sync(mask: u32);
 }
@@ -195,6 +219,12 @@ unsafe extern "C" {
 pub(super) fn sync_warp(mask: u32) {
     // SAFETY: a barrier has no precondition that memory safety rests on.
     unsafe { bar_warp_sync(mask) };
+}
+
+#[inline(always)]
+pub(super) fn shuffle_up(mask: u32, value: u32, delta: u32) -> u32 {
+    // SAFETY: a shuffle moves registers alone. The lowest lane that it may read from is 0.
+    unsafe { shfl_sync_up(mask, value, delta, 0) }
 }
 
 #[inline(always)]
@@ -213,6 +243,115 @@ pub(super) fn shuffle_xor(mask: u32, value: u32, xor: u32) -> u32 {
 pub(super) fn shuffle(mask: u32, value: u32, source: u32) -> u32 {
     // SAFETY: as above.
     unsafe { shfl_sync_idx(mask, value, source, 31) }
+}
+
+#[inline(always)]
+pub(super) fn ballot(mask: u32, predicate: bool) -> u32 {
+    // SAFETY: a vote moves registers alone.
+    unsafe { vote_ballot_sync(mask, predicate) }
+}
+
+#[inline(always)]
+pub(super) fn any(mask: u32, predicate: bool) -> bool {
+    // SAFETY: as above.
+    unsafe { vote_any_sync(mask, predicate) }
+}
+
+#[inline(always)]
+pub(super) fn all(mask: u32, predicate: bool) -> bool {
+    // SAFETY: as above.
+    unsafe { vote_all_sync(mask, predicate) }
+}
+
+#[inline(always)]
+pub(super) fn match_any(mask: u32, value: u32) -> u32 {
+    // SAFETY: a match moves registers alone.
+    unsafe { match_any_sync(mask, value) }
+}
+
+#[inline(always)]
+pub(super) fn match_any_wide(mask: u32, value: u64) -> u32 {
+    // SAFETY: as above.
+    unsafe { match_any_sync_wide(mask, value) }
+}
+
+/// An integer that `redux.sync` takes.
+pub trait ReduceBackend: Value {
+    #[doc(hidden)]
+    fn reduce_add(mask: u32, value: Self) -> Self;
+    #[doc(hidden)]
+    fn reduce_min(mask: u32, value: Self) -> Self;
+    #[doc(hidden)]
+    fn reduce_max(mask: u32, value: Self) -> Self;
+}
+
+impl ReduceBackend for u32 {
+    #[inline(always)]
+    fn reduce_add(mask: u32, value: Self) -> Self {
+        backend::redux_add(mask, value)
+    }
+
+    #[inline(always)]
+    fn reduce_min(mask: u32, value: Self) -> Self {
+        backend::redux_min_unsigned(mask, value)
+    }
+
+    #[inline(always)]
+    fn reduce_max(mask: u32, value: Self) -> Self {
+        backend::redux_max_unsigned(mask, value)
+    }
+}
+
+impl ReduceBackend for i32 {
+    #[inline(always)]
+    fn reduce_add(mask: u32, value: Self) -> Self {
+        backend::redux_add(mask, value as u32) as Self
+    }
+
+    #[inline(always)]
+    fn reduce_min(mask: u32, value: Self) -> Self {
+        backend::redux_min_signed(mask, value as u32) as Self
+    }
+
+    #[inline(always)]
+    fn reduce_max(mask: u32, value: Self) -> Self {
+        backend::redux_max_signed(mask, value as u32) as Self
+    }
+}
+
+#[inline(always)]
+pub(super) unsafe fn copy_async<T: Value>(to: u32, index: u32, from: u64, at: usize) {
+    let (to, from) = (shared_element::<T>(to, index), global_element::<T>(from, at));
+    macro_rules! copy { ($instruction:literal) => {
+        asm!($instruction, in(reg32) to, in(reg64) from, options(nostack, preserves_flags))
+    } }
+    // SAFETY: the caller's promise.
+    unsafe {
+        match const { size_of::<T>() } {
+            4 => copy!("cp.async.ca.shared.global [{}], [{}], 4;"),
+            8 => copy!("cp.async.ca.shared.global [{}], [{}], 8;"),
+            16 => copy!("cp.async.cg.shared.global [{}], [{}], 16;"),
+            _ => unreachable!(),
+        }
+    }
+}
+
+#[inline(always)]
+pub(super) fn commit_copies() {
+    // SAFETY: touches no memory that is not promised to the copies.
+    unsafe { asm!("cp.async.commit_group;", options(nostack, preserves_flags)) };
+}
+
+#[inline(always)]
+pub(super) fn wait_copies<const N: u32>() {
+    // SAFETY: as above. It is not `nomem`, so that no access behind it comes before it.
+    unsafe { asm!("cp.async.wait_group {n};", n = const N, options(nostack, preserves_flags)) };
+}
+
+#[inline(always)]
+pub(super) fn wait_all_copies() {
+    // SAFETY: as above.
+    unsafe { asm!("cp.async.wait_all;", options(nostack, preserves_flags)) };
 }
 
 #[inline(always)]

@@ -1,6 +1,6 @@
 //! The types of a buffer's elements, and plain values.
 
-use super::f16;
+use super::{bf16, f16};
 use core::fmt;
 
 /// The type of a buffer's elements.
@@ -12,6 +12,7 @@ pub enum Element {
     I16,
     U16,
     F16,
+    BF16,
     I32,
     U32,
     F32,
@@ -25,7 +26,7 @@ impl Element {
     pub const fn size(self) -> u64 {
         match self {
             Element::I8 | Element::U8 => 1,
-            Element::I16 | Element::U16 | Element::F16 => 2,
+            Element::I16 | Element::U16 | Element::F16 | Element::BF16 => 2,
             Element::I32 | Element::U32 | Element::F32 => 4,
             Element::I64 | Element::U64 | Element::F64 => 8,
         }
@@ -39,6 +40,7 @@ impl Element {
             Element::I16 => "i16",
             Element::U16 => "u16",
             Element::F16 => "f16",
+            Element::BF16 => "bf16",
             Element::I32 => "i32",
             Element::U32 => "u32",
             Element::F32 => "f32",
@@ -71,6 +73,7 @@ element_types! {
     i16: I16, |value| u64::from(value as u16);
     u16: U16, u64::from;
     f16: F16, |value: f16| value.to_bits().into();
+    bf16: BF16, |value: bf16| value.to_bits().into();
     i32: I32, |value| u64::from(value as u32);
     u32: U32, u64::from;
     f32: F32, |value: f32| value.to_bits().into();

@@ -27,7 +27,7 @@ mod plan;
 pub use crate::device::host::{Kernel, Space};
 pub use crate::device::{F32x2, F32x4, at};
 pub use alloc::format;
-pub use half::f16;
+pub use half::{bf16, f16};
 
 pub use buffer::{Before, Buffer, ExpectedBits, Fill, OTHER_POISON, POISON};
 pub use case::{Axis, AxisKind, Case, Value};
@@ -36,7 +36,7 @@ pub use counts::{Counts, Expected, Operation};
 pub use element::{Element, ElementType, Scalar};
 pub use indexed::{Indexed, gcd, lcm, requests};
 pub use launch::{Launch, MOST_SHARED, MOST_STATIC_SHARED};
-pub use noise::{noise, noise_f16, noise_f64, noise_i8};
+pub use noise::{noise, noise_bf16, noise_bits, noise_f16, noise_f64, noise_i8};
 pub use plan::{Clocked, Library, Plan, PlanError, product};
 
 /// A family of kernels for one access pattern, from naive to best.

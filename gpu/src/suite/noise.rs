@@ -1,6 +1,6 @@
 //! What inputs hold: numbers that differ from their neighbours.
 
-use super::f16;
+use super::{bf16, f16};
 
 /// A finite number that differs from its neighbours: 23 random bits of element `i`, exactly a `f32`.
 pub fn noise(i: u64) -> f32 {
@@ -17,6 +17,16 @@ pub fn noise_i8(i: u64) -> i8 {
 /// As [`noise`], of 16 bits: a finite, positive number.
 pub fn noise_f16(i: u64) -> f16 {
     f16::from_bits((noise(i) as u32 % u32::from(f16::INFINITY.to_bits())) as u16)
+}
+
+/// As [`noise_f16`], of the other 16-bit format.
+pub fn noise_bf16(i: u64) -> bf16 {
+    bf16::from_bits((noise(i) as u32 % u32::from(bf16::INFINITY.to_bits())) as u16)
+}
+
+/// As [`noise`], of 64 bits, any of them: for integers of every width.
+pub fn noise_bits(i: u64) -> u64 {
+    [0, 1, 2].into_iter().fold(0, |bits, part| bits << 23 ^ noise(3 * i + part) as u64)
 }
 
 /// As [`noise`], of 64 bits, 46 of them random, so that neither half of an element tells the other.

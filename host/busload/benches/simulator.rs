@@ -4,6 +4,7 @@
 
 use busload::cases::{Selection, Sizes};
 use busload::sim::{self, Options};
+use busload::suite::BUSLOAD;
 use divan::Bencher;
 use divan::counter::ItemsCount;
 use gpu::kernels::FAMILIES;
@@ -48,7 +49,7 @@ fn lane_accesses(bencher: Bencher, kernel: &str, options: Options) {
 fn suite(bencher: Bencher, sanitize: bool) {
     let options = Options { sanitize, ..Options::default() };
     let everything = Selection { kernels: None, values: Default::default() };
-    let runs = everything.runs(Sizes::Small, 108).expect("the suite can be launched");
+    let runs = everything.runs(&BUSLOAD, Sizes::Small, 108).expect("the suite can be launched");
     let run = || -> u64 {
         let outcomes = runs.iter().map(|run| sim::simulate(run.kernel, Arc::clone(&run.plan), &options, &|_, _| ()));
         outcomes.map(|outcome| accesses(&outcome.expect("a plan that fits"))).sum()

@@ -2,7 +2,7 @@
 //! of its axes make.
 
 use crate::arguments::{self, ArgumentError};
-use gpu::kernels::{COUNTEREXAMPLES, FAMILIES, SOURCES};
+use crate::suite::Suite;
 use gpu::suite::{Axis, AxisKind, Case, Entry, Family, Kernel, Plan, PlanError, Value};
 use regex::Regex;
 use std::collections::BTreeMap;
@@ -43,8 +43,8 @@ impl Run {
     }
 
     /// Whether the kernel is wrong on purpose, and not for a GPU.
-    pub fn is_counterexample(&self) -> bool {
-        COUNTEREXAMPLES.iter().flat_map(|(_, entries)| *entries).any(|entry| entry.kernel.name == self.kernel.name)
+    pub fn is_counterexample(&self, suite: &Suite) -> bool {
+        suite.counterexample_names().any(|name| name == self.kernel.name)
     }
 }
 
@@ -78,7 +78,7 @@ pub enum SelectError {
         reason: String,
     },
     /// No kernel has such a name.
-    #[error("--kernel {pattern} matches no kernel; the nearest are {nearest}; `busload list` shows all")]
+    #[error("--kernel {pattern} matches no kernel; the nearest are {nearest}; the command `list` shows all")]
     NoKernel {
         /// What was given.
         pattern: String,
@@ -86,7 +86,7 @@ pub enum SelectError {
         nearest: String,
     },
     /// No kernel has this name.
-    #[error("{name} is no kernel; the nearest are {nearest}; `busload list` shows all")]
+    #[error("{name} is no kernel; the nearest are {nearest}; the command `list` shows all")]
     UnknownKernel {
         /// What was given.
         name: String,
@@ -97,9 +97,9 @@ pub enum SelectError {
     #[error("{name} is a kernel of {file} that no entry has: enter it in the list of its family, below it")]
     Unlisted {
         /// Its name.
-        name: &'static str,
+        name: String,
         /// Where it stands.
-        file: String,
+        file: &'static str,
     },
     /// A counterexample on a GPU.
     #[error("{0} is wrong on purpose, and only the simulator runs it, to refuse it: `busload simulate --kernel {0}`")]
@@ -161,9 +161,9 @@ fn ranges(axes: &[&Axis], name: &str) -> String {
 }
 
 /// Every axis of every family, once.
-pub fn axes() -> Vec<Axis> {
+pub fn axes(suite: &Suite) -> Vec<Axis> {
     let mut axes: Vec<Axis> = Vec::new();
-    for axis in FAMILIES.iter().flat_map(|family| family.axes) {
+    for axis in suite.families.iter().flat_map(|family| family.axes) {
         if !axes.iter().any(|known| known.name == axis.name) {
             axes.push(*axis);
         }
@@ -206,40 +206,35 @@ pub fn parse(kind: AxisKind, text: &str) -> Result<Value, String> {
 ///
 /// # Errors
 /// If it is none, or matches no kernel.
-pub fn kernels(pattern: &str) -> Result<Regex, SelectError> {
+pub fn kernels(suite: &Suite, pattern: &str) -> Result<Regex, SelectError> {
     let regex = Regex::new(pattern).map_err(|error| {
         // The last line says what is wrong; those above repeat the pattern.
         let reason = error.to_string().lines().last().unwrap_or_default().trim_start_matches("error: ").to_owned();
         SelectError::Pattern { pattern: pattern.to_owned(), reason }
     })?;
-    if names().any(|name| regex.is_match(name)) || counterexamples().any(|name| name == pattern) {
+    if suite.names().any(|name| regex.is_match(name)) || suite.counterexample_names().any(|name| name == pattern) {
         return Ok(regex);
     }
-    if let Some((name, file)) = unlisted().find(|(name, _)| regex.is_match(name)) {
+    if let Some((name, file)) = suite.unlisted().find(|(name, _)| regex.is_match(name)) {
         return Err(SelectError::Unlisted { name, file });
     }
-    Err(SelectError::NoKernel { pattern: pattern.to_owned(), nearest: nearest(pattern) })
+    Err(SelectError::NoKernel { pattern: pattern.to_owned(), nearest: nearest(suite, pattern) })
 }
 
 /// The kernel of exactly this name, as [`Selection`] takes it.
 ///
 /// # Errors
 /// If there is none.
-pub fn kernel(name: &str) -> Result<Regex, SelectError> {
-    let pattern = if counterexamples().any(|other| other == name) { name.to_owned() } else { format!("^{name}$") };
-    let is_kernel = names().chain(counterexamples()).chain(unlisted().map(|(name, _)| name)).any(|other| other == name);
+pub fn kernel(suite: &Suite, name: &str) -> Result<Regex, SelectError> {
+    let is_counterexample = suite.counterexample_names().any(|other| other == name);
+    let pattern = if is_counterexample { name.to_owned() } else { format!("^{name}$") };
+    let is_kernel = is_counterexample
+        || suite.names().any(|other| other == name)
+        || suite.unlisted().any(|(other, _)| other == name);
     match is_kernel {
-        true => kernels(&pattern),
-        false => Err(SelectError::UnknownKernel { name: name.to_owned(), nearest: nearest(name) }),
+        true => kernels(suite, &pattern),
+        false => Err(SelectError::UnknownKernel { name: name.to_owned(), nearest: nearest(suite, name) }),
     }
-}
-
-fn names() -> impl Iterator<Item = &'static str> {
-    FAMILIES.iter().flat_map(|family| family.kernels).map(|entry| entry.kernel.name)
-}
-
-fn counterexamples() -> impl Iterator<Item = &'static str> {
-    COUNTEREXAMPLES.iter().flat_map(|(_, entries)| *entries).map(|entry| entry.kernel.name)
 }
 
 fn are_listed_once(kernels: impl Iterator<Item = &'static str>) -> Result<(), SelectError> {
@@ -247,26 +242,9 @@ fn are_listed_once(kernels: impl Iterator<Item = &'static str>) -> Result<(), Se
     arguments::twice(&kernels).map_or(Ok(()), |name| Err(SelectError::ListedTwice(name)))
 }
 
-/// The kernels in the text of the families' files that are in no list, each with its file.
-fn unlisted() -> impl Iterator<Item = (&'static str, String)> {
-    let files = FAMILIES.iter().zip(SOURCES);
-    let kernels = files.flat_map(|(family, text)| in_text(text).map(|name| (name, family.name)));
-    let unlisted = kernels.filter(|(name, _)| !names().chain(counterexamples()).any(|listed| listed == *name));
-    unlisted.map(|(name, family)| (name, format!("gpu/src/kernels/{family}.rs")))
-}
-
-/// The names of the functions under a line `#[kernel]`.
-fn in_text(text: &'static str) -> impl Iterator<Item = &'static str> {
-    let mut lines = text.lines();
-    std::iter::from_fn(move || {
-        lines.find(|line| line.trim() == "#[kernel]")?;
-        lines.find_map(|line| line.split_once("fn ")?.1.split('(').next())
-    })
-}
-
 /// The three names that are most like this one.
-fn nearest(name: &str) -> String {
-    let mut names: Vec<_> = names().chain(counterexamples()).collect();
+fn nearest(suite: &Suite, name: &str) -> String {
+    let mut names: Vec<_> = suite.names().chain(suite.counterexample_names()).collect();
     names.sort_by(|a, b| strsim::jaro_winkler(name, b).total_cmp(&strsim::jaro_winkler(name, a)));
     names[..3.min(names.len())].join(", ")
 }
@@ -276,19 +254,19 @@ impl Selection {
     ///
     /// # Errors
     /// If anything asked for makes no sense; then nothing should run.
-    pub fn runs(&self, sizes: Sizes, sm_count: u32) -> Result<Vec<Run>, SelectError> {
-        are_listed_once(names().chain(counterexamples()))?;
+    pub fn runs(&self, suite: &Suite, sizes: Sizes, sm_count: u32) -> Result<Vec<Run>, SelectError> {
+        are_listed_once(suite.names().chain(suite.counterexample_names()))?;
         let mut runs = Vec::new();
         let mut used: Vec<&Axis> = Vec::new();
         let mut families = Vec::new();
         let mut taken = Taken::new();
         let named = |entry: &&Entry| self.kernels.as_ref().is_some_and(|regex| regex.as_str() == entry.kernel.name);
-        for family in FAMILIES {
+        for family in suite.families {
             let selected = |entry: &&Entry| match &self.kernels {
                 Some(regex) => regex.is_match(entry.kernel.name),
                 None => true,
             };
-            let counterexamples = COUNTEREXAMPLES.iter().filter(|(of, _)| of.name == family.name);
+            let counterexamples = suite.counterexamples.iter().filter(|(of, _)| of.name == family.name);
             let counterexamples = counterexamples.flat_map(|(_, entries)| *entries).filter(named);
             let entries: Vec<_> = family.kernels.iter().filter(selected).chain(counterexamples).collect();
             if entries.is_empty() {
@@ -349,6 +327,7 @@ impl Selection {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::suite::BUSLOAD;
 
     #[test]
     fn values_are_read_or_refused_with_the_way_out() {
@@ -371,15 +350,15 @@ mod tests {
 
     #[test]
     fn an_unknown_kernel_is_answered_with_the_nearest() {
-        let error = kernels("transpose_paded").expect_err("a misspelt name").to_string();
+        let error = kernels(&BUSLOAD, "transpose_paded").expect_err("a misspelt name").to_string();
         assert!(error.contains("the nearest are transpose_padded"), "{error}");
-        let error = kernels("copy(").expect_err("an unclosed group").to_string();
+        let error = kernels(&BUSLOAD, "copy(").expect_err("an unclosed group").to_string();
         assert!(error.contains("unclosed group"), "{error}");
     }
 
     #[test]
     fn a_kernel_that_is_listed_twice_is_refused() {
-        assert!(are_listed_once(names()).is_ok());
+        assert!(are_listed_once(BUSLOAD.names()).is_ok());
         let error =
             are_listed_once(["copy_vec2", "copy_vec4", "copy_vec2"].into_iter()).expect_err("one is").to_string();
         assert_eq!(error, "`copy_vec2` is listed twice: leave one of its entries in the families' lists");
@@ -387,7 +366,7 @@ mod tests {
 
     #[test]
     fn an_entry_that_does_not_fit_its_kernel_is_refused_before_anything_runs() {
-        let family = FAMILIES[0];
+        let family = BUSLOAD.families[0];
         let values = family.axes.iter().map(|axis| (axis.name, axis.in_simulator[0])).collect();
         let case = Case { values, sm_count: 108 };
         let kernel = family.kernels[0].kernel;
@@ -399,31 +378,26 @@ mod tests {
     }
 
     #[test]
-    fn the_kernels_in_the_text_are_those_in_the_lists() {
-        let text = "/// One.\n#[kernel]\n#[allow(x)]\npub unsafe fn a(src: u32) {}\nfn b() {}\n    #[kernel]\n    unsafe fn c(\n";
-        assert_eq!(in_text(text).collect::<Vec<_>>(), ["a", "c"]);
-        // So whoever forgets the entry of a kernel is told, and nobody else.
-        let written: usize = SOURCES.iter().map(|text| in_text(text).count()).sum();
-        assert_eq!(written, names().count() + counterexamples().count());
-        assert_eq!(unlisted().next(), None);
-        let error = SelectError::Unlisted { name: "copy_new", file: "gpu/src/kernels/copy.rs".into() }.to_string();
+    fn a_kernel_that_no_entry_has_is_told_where_to_go() {
+        let error = SelectError::Unlisted { name: "copy_new".into(), file: "gpu/src/kernels/copy.rs" }.to_string();
         assert!(error.contains("copy_new is a kernel of gpu/src/kernels/copy.rs"), "{error}");
     }
 
     #[test]
     fn a_size_that_overflows_is_refused_before_anything_runs() {
-        let mut selection = Selection { kernels: kernels("strided_read").ok(), ..Selection::default() };
+        let mut selection = Selection { kernels: kernels(&BUSLOAD, "strided_read").ok(), ..Selection::default() };
         selection.values.insert("elements".into(), vec![Value::Count(1 << 31)]);
         selection.values.insert("stride".into(), vec![Value::Count(1 << 40)]);
-        let error = selection.runs(Sizes::Small, 108).err().expect("2^71 elements").to_string();
+        let error = selection.runs(&BUSLOAD, Sizes::Small, 108).err().expect("2^71 elements").to_string();
         assert!(error.contains("strided_read") && error.contains("overflows 64 bits"), "{error}");
     }
 
     #[test]
     fn axes_of_the_same_name_are_of_the_same_kind() {
-        for family in FAMILIES {
+        for family in BUSLOAD.families {
             for axis in family.axes {
-                let first = axes().into_iter().find(|other| other.name == axis.name).expect("every axis is listed");
+                let first =
+                    axes(&BUSLOAD).into_iter().find(|other| other.name == axis.name).expect("every axis is listed");
                 assert_eq!(std::mem::discriminant(&first.kind), std::mem::discriminant(&axis.kind), "{}", axis.name);
             }
         }

@@ -6,11 +6,12 @@ use crate::foreign::{lines, page};
 use crate::predict::{Chip, Effort, NotPredicted, Prediction};
 use crate::ptx::{self, Ptx};
 use crate::sim::{self, Options, Outcome, SimulationError};
+use crate::suite::{BUSLOAD, Module, Suite};
 use engine::Memory;
 use gpu::device::host::{Kernel, ParameterKind};
 use plan::arguments;
 use ptx_machine::{Error, Lines, Program};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -22,8 +23,10 @@ pub enum Front {
     Ptx(Box<Build>),
 }
 
-/// A build of the suite's kernels, for the PTX machine.
+/// A build of a suite's kernels, for the PTX machine.
 pub struct Build {
+    /// The suite.
+    suite: Suite,
     /// The file, as reports name it.
     pub file: String,
     /// The module.
@@ -36,23 +39,12 @@ pub struct Build {
 #[error("{0}")]
 pub struct BuildError(String);
 
-/// The file of the committed build, as positions name it that its line table does not.
-const COMMITTED: &str = "busload_sm_80.ptx";
-
 impl Build {
-    /// The committed build.
-    ///
-    /// # Errors
-    /// As [`Build::new`].
-    pub fn committed(kernels: &[Kernel]) -> Result<Self, BuildError> {
-        Self::new(COMMITTED, ptx::EMBEDDED, kernels)
-    }
-
     /// The build that is the text of `file`, with those of `kernels` that it has.
     ///
     /// # Errors
     /// If it is no PTX, or one of the kernels in it has an instruction that is not carried out, or other parameters.
-    pub fn new(file: &str, text: &str, kernels: &[Kernel]) -> Result<Self, BuildError> {
+    pub fn new(suite: &Suite, file: &str, text: &str, kernels: &[Kernel]) -> Result<Self, BuildError> {
         let module = ptx_machine::parse(text).map_err(|error| BuildError(format!("{file}: {error}")))?;
         let mut programs = BTreeMap::new();
         for kernel in kernels {
@@ -70,13 +62,13 @@ impl Build {
             }
             programs.insert(kernel.name, Arc::new(program));
         }
-        Ok(Self { file: file.to_owned(), ptx: Ptx::new(text), programs })
+        Ok(Self { suite: *suite, file: file.to_owned(), ptx: Ptx::new(text), programs })
     }
 
-    /// Whether it is the committed one, whose counts are those of the source.
+    /// Whether it is busload's committed one, whose counts are those of the source.
     #[must_use]
     pub fn is_committed(&self) -> bool {
-        self.ptx.text() == ptx::EMBEDDED
+        matches!(self.suite.module, Module::BuiltIn { text, .. } if self.ptx.text() == text)
     }
 
     /// Whether it has the kernel.
@@ -111,6 +103,13 @@ impl Build {
 }
 
 impl Front {
+    /// The PTX machine on this build, if it has the kernel, else the source machine.
+    #[must_use]
+    pub fn best(suite: &Suite, file: &str, text: &str, kernel: &Kernel) -> Self {
+        let build = Build::new(suite, file, text, &[*kernel]).ok().filter(|build| build.has(kernel));
+        build.map_or(Self::Source, |build| Self::Ptx(Box::new(build)))
+    }
+
     /// Carries out a run.
     ///
     /// # Errors
@@ -147,7 +146,11 @@ impl Front {
     /// # Errors
     /// If it cannot be simulated again.
     pub fn explain(&self, run: &Run, outcome: Outcome, options: &Options) -> Result<Explanation, Error> {
-        let is_of_suite = outcome.sites.iter().all(|site| site.position.file.starts_with("gpu/src/kernels/"));
+        let of_suite: BTreeSet<_> = match self {
+            Self::Source => BTreeSet::new(),
+            Self::Ptx(build) => build.suite.entries().map(|(_, entry)| entry.kernel.file).collect(),
+        };
+        let is_of_suite = outcome.sites.iter().all(|site| of_suite.contains(site.position.file));
         let Self::Ptx(build) = self else { return Ok(Explanation::new(run, &outcome)) };
         if is_of_suite {
             return Ok(Explanation::new(run, &outcome));
@@ -182,12 +185,12 @@ impl Front {
         }
     }
 
-    /// The build that it carries out, or that stands beside the source.
+    /// The build that it carries out.
     #[must_use]
-    pub fn ptx(&self) -> Ptx {
+    pub fn ptx(&self) -> Option<&Ptx> {
         match self {
-            Self::Source => Ptx::embedded(),
-            Self::Ptx(build) => build.ptx.clone(),
+            Self::Source => None,
+            Self::Ptx(build) => Some(&build.ptx),
         }
     }
 
@@ -197,15 +200,19 @@ impl Front {
     /// As [`predict`].
     pub fn predict(&self, run: &Run, chip: &Chip, effort: Effort) -> Result<Prediction, NotPredicted> {
         let low = match self {
-            Self::Ptx(build) if build.is_committed() => None,
+            Self::Ptx(build) if build.is_committed() || !build.suite.is_busload() => None,
             Self::Ptx(_) => Some("predictions were held to measurements of the committed build, not of this one"),
             Self::Source => Some(
                 "it was carried out from its source: assumed are one load in flight a warp and one instruction before each access; \
-                 of a kernel in the built-in PTX (`cargo xtask ptx`) more is known",
+                 of a kernel in the PTX (the command `ptx`) more is known",
             ),
         };
         let subject = model::Subject {
-            family: run.family.name,
+            // A family of another suite is none of those that were measured, whatever it is called.
+            family: match self {
+                Self::Ptx(build) if !build.suite.is_busload() => "",
+                _ => run.family.name,
+            },
             launch: run.plan.launch,
             low,
             simulate: &|options| self.simulate(run, options, &|_, _| ()).map_err(|error| error.to_string()),
@@ -214,11 +221,10 @@ impl Front {
     }
 }
 
-/// Predicts what `chip` makes of a run, carried out from the committed PTX, or from its source if it is not in that.
+/// Predicts what `chip` makes of a run of busload's own suite, carried out from the committed PTX, or from its source if it is not in that.
 ///
 /// # Errors
 /// If the run cannot be simulated, the simulator finds something wrong with it, the chip cannot run it, or it does what is not modelled.
 pub fn predict(run: &Run, chip: &Chip, effort: Effort) -> Result<Prediction, NotPredicted> {
-    let build = Build::committed(&[run.kernel]).ok().filter(|build| build.has(&run.kernel));
-    build.map_or(Front::Source, |build| Front::Ptx(Box::new(build))).predict(run, chip, effort)
+    Front::best(&BUSLOAD, ptx::FILE, ptx::EMBEDDED, &run.kernel).predict(run, chip, effort)
 }

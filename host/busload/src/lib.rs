@@ -1,17 +1,27 @@
-//! Runs busload's kernels on a GPU or in the simulator, verifies every result, and measures.
+//! Runs GPU kernels written in Rust in a simulator that counts what the hardware counts, verifies every result, and measures on a GPU.
 //!
+//! For kernels in a crate of your own: `use busload::prelude::*;`, and [`launch`] in its tests. `examples/own-crate` has all of it.
+//!
+//! Without features it is the simulator alone:
+//! - [`prelude`]: what a file of kernels uses.
+//! - [`launch`]: runs a kernel and holds it to its results, the sanitizer and its counts.
 //! - [`sim`]: the simulator. It needs no GPU and counts what the hardware counts, by source line.
-//! - [`cuda`]: the GPU, through the driver found at run time.
 //! - [`verify`]: compares what a kernel wrote with its reference; nothing is timed before.
+//! - [`input`]: files, read whole but not without end.
+//! - [`parallel`]: work in pieces, on as many threads as the system starts.
+//! - [`gpu`]: the facade, and the suite's own kernels.
+//!
+//! With `cli` it has the commands, for busload's own suite and, by [`main!`], for any other; with `cuda`, kernels are launched on a GPU:
+//! - [`suite`]: families of kernels and their PTX, which every command is of.
+//! - [`cuda`]: the GPU, through the driver found at run time.
 //! - [`bench`](mod@bench): sampling and statistics, and the runs of a suite on either machine.
+//! - [`build`]: PTX from the sources of a package.
 //! - [`claims`]: what the articles say that busload grew out of, judged by counts and results.
 //! - [`compare`]: two results files side by side, with a verdict for each row.
 //! - [`explain`]: a kernel's source with the counts of each access, and why the worst is what it is.
 //! - [`foreign`]: kernels of anybody's PTX, launched as a launch file says.
 //! - [`front`]: what carries out the suite's kernels on the CPU: their source, or some build of them.
-//! - [`input`]: files, read whole but not without end.
 //! - [`predict`]: predictions of what a launch costs on a GPU that need not be there, and how good they are.
-//! - [`parallel`]: work in pieces, on as many threads as the system starts.
 //! - [`cases`]: from what was asked for on the command line to kernels, cases and plans.
 //! - [`timing`]: times that were measured, and their statistics.
 //! - [`record`] and [`report`]: what came of a run, as data, as a table, as JSON.
@@ -20,33 +30,89 @@
 //! - [`profile`]: the counters of Nsight Compute beside the simulated counts.
 //! - [`ptx`]: the committed build of the kernels, and the properties it is held to.
 //! - [`cli`]: the commands.
+//!
+//! Compiled for a GPU it is the facade and nothing else.
 
+#![cfg_attr(target_os = "cuda", no_std)]
+
+pub use gpu;
+
+/// What a file of kernels uses, all of it: `use busload::prelude::*;`.
+pub mod prelude {
+    pub use gpu::device::prelude::*;
+}
+
+#[cfg(all(feature = "cli", not(target_os = "cuda")))]
 pub use cuda;
+#[cfg(not(target_os = "cuda"))]
 pub use plan::{arguments, verify};
+#[cfg(not(target_os = "cuda"))]
 pub use system::{input, parallel};
 
+#[cfg(all(feature = "cli", not(target_os = "cuda")))]
 pub mod bench;
+#[cfg(all(feature = "cli", not(target_os = "cuda")))]
+pub mod build;
+#[cfg(all(feature = "cli", not(target_os = "cuda")))]
 pub mod cases;
+#[cfg(all(feature = "cli", not(target_os = "cuda")))]
 pub mod claims;
+#[cfg(all(feature = "cli", not(target_os = "cuda")))]
 pub mod cli;
+#[cfg(all(feature = "cli", not(target_os = "cuda")))]
 pub mod compare;
+#[cfg(all(feature = "cli", not(target_os = "cuda")))]
 pub mod doctor;
+#[cfg(all(feature = "cli", not(target_os = "cuda")))]
 pub mod explain;
+#[cfg(all(feature = "cli", not(target_os = "cuda")))]
 pub mod foreign;
+#[cfg(all(feature = "cli", not(target_os = "cuda")))]
 pub mod front;
+#[cfg(all(feature = "cli", not(target_os = "cuda")))]
 pub mod predict;
+#[cfg(all(feature = "cli", not(target_os = "cuda")))]
 pub mod profile;
+#[cfg(all(feature = "cli", not(target_os = "cuda")))]
 pub mod ptx;
+#[cfg(all(feature = "cli", not(target_os = "cuda")))]
 pub mod record;
+#[cfg(all(feature = "cli", not(target_os = "cuda")))]
 pub mod report;
+#[cfg(all(feature = "cli", not(target_os = "cuda")))]
 pub mod results;
+#[cfg(all(feature = "cli", not(target_os = "cuda")))]
 pub mod spatter;
+#[cfg(all(feature = "cli", not(target_os = "cuda")))]
+pub mod suite;
+#[cfg(not(target_os = "cuda"))]
+mod texts;
+#[cfg(all(feature = "cli", not(target_os = "cuda")))]
 pub mod timing;
+
 /// The simulator: what carries out kernels from their source, over the engine that counts what they ask for.
+#[cfg(not(target_os = "cuda"))]
 pub mod sim {
     pub use engine::{
         Arch, Blocks, Finding, Kind, Limits, Note, Options, Outcome, Pattern, Pc, Position, Sample, Sampled, Sampling,
         SimulationError, Site, Tally, Transactions, arch, banks, coalesce, expected_accesses, trace,
     };
     pub use source::simulate;
+}
+
+/// The whole `main.rs` of a package whose library has kernels: every command of busload, over its families.
+///
+/// ```ignore
+/// busload::main!(own_crate::FAMILIES);
+/// ```
+#[cfg(all(feature = "cli", not(target_os = "cuda")))]
+#[macro_export]
+macro_rules! main {
+    ($families:expr) => {
+        fn main() -> ::std::process::ExitCode {
+            static SUITE: $crate::suite::Suite =
+                $crate::suite::Suite::of_package(env!("CARGO_PKG_NAME"), env!("CARGO_MANIFEST_DIR"), $families);
+            $crate::cli::main(&SUITE)
+        }
+    };
 }

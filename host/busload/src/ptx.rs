@@ -2,6 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+/// The file of the committed build, as positions name it that its line table does not.
+pub const FILE: &str = "busload_sm_80.ptx";
+
 /// The committed build.
 pub const EMBEDDED: &str = include_str!("../../../gpu/ptx/busload_sm_80.ptx");
 

@@ -29,6 +29,7 @@ mod sample;
 mod sanitizer;
 mod shared;
 pub mod trace;
+mod under_way;
 mod worker;
 
 pub use arch::{Arch, Transactions};
@@ -50,4 +51,5 @@ pub use sample::{Sample, Sampled, Sampling, Tally};
 pub use sanitizer::Look;
 pub use shared::SharedMemory;
 pub use trace::Flow;
+pub use under_way::UnderWay;
 pub use worker::Worker;

@@ -84,6 +84,11 @@ impl Worker {
         self.block_idx
     }
 
+    /// `threadIdx` of a thread of it.
+    pub(crate) fn thread_idx(&self, thread: u32) -> [u32; 3] {
+        self.launch.thread_idx(thread)
+    }
+
     /// How manieth block of the run that is.
     pub fn turn(&self) -> u64 {
         self.turn

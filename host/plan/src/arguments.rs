@@ -172,6 +172,7 @@ mod tests {
         name: "scale",
         documentation: "",
         file: "scale.rs",
+        folder: "",
         line: 1,
         parameters: &[
             ("src", ParameterKind::Global(Element::F32)),

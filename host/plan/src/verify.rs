@@ -1,6 +1,6 @@
 //! Compares what a kernel wrote with its reference, element by element.
 
-use gpu::suite::{Buffer, Element, Plan, f16};
+use gpu::suite::{Buffer, Element, Plan, bf16, f16};
 use std::fmt;
 use system::parallel;
 
@@ -153,6 +153,7 @@ pub fn value(element: Element, bits: u64) -> f64 {
         Element::I16 => (bits as i16).into(),
         Element::U16 => (bits as u16).into(),
         Element::F16 => f16::from_bits(bits as u16).into(),
+        Element::BF16 => bf16::from_bits(bits as u16).into(),
         Element::I32 => (bits as i32).into(),
         Element::U32 => (bits as u32).into(),
         Element::F32 => f32::from_bits(bits as u32).into(),
@@ -280,6 +281,8 @@ mod tests {
             (Element::U16, 0x8000, "32768"),
             (Element::F16, 0x3E00, "1.5"),
             (Element::F16, 0x7E01, "NaN (0x7e01)"),
+            (Element::BF16, 0x3FC0, "1.5"),
+            (Element::BF16, 0x7FC1, "NaN (0x7fc1)"),
             (Element::I32, 0xFFFF_FFFE, "-2"),
             (Element::U32, 0xFFFF_FFFE, "4294967294"),
             (Element::F32, 0x3DCC_CCCD, "0.1"),

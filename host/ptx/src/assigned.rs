@@ -89,8 +89,8 @@ fn use_of(program: &Program, uses: &Uses, at: u32, places: &[Option<u32>]) -> Us
         own.writes.retain(|register| *register != to);
         own.makes = Some(Makes::Shuffled { source: from, target: to });
     }
-    if let Op::Alu { slots, classes, .. } = inst.op {
-        let classes: Vec<_> = classes.iter().collect();
+    if let Op::Alu { slots, classes: all, .. } = inst.op {
+        let classes: Vec<_> = all.iter().collect();
         let owned = |source: usize| slots[source + 1] & OWN != 0;
         own.makes = Some(match classes[..] {
             // A selection. What stands in a slot that no warp has for itself is known.
@@ -99,7 +99,7 @@ fn use_of(program: &Program, uses: &Uses, at: u32, places: &[Option<u32>]) -> Us
                 let of = [0, 1].map(|source| if owned(source) { next.next().and_then(place) } else { None });
                 Makes::Chosen { predicate: next.next().and_then(place), of }
             }
-            [target, one, ..] if target as u8 > one as u8 && reads.len() > 1 => {
+            [target, one, ..] if (all.joins() || target as u8 > one as u8) && reads.len() > 1 => {
                 if own.reads.len() < reads.len() {
                     own.reads.clear();
                 }

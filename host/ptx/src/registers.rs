@@ -18,17 +18,24 @@ pub(crate) enum Class {
     Wide,
 }
 
-/// The widths of an arithmetic instruction's target and sources, in one word.
+/// The widths of an arithmetic instruction's target and sources, and whether it joins parts of these, in one word.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Classes(u16);
 
 impl Classes {
     const ALL: [Class; 4] = [Class::Pred, Class::Half, Class::Narrow, Class::Wide];
 
-    /// Those of a target and up to four sources.
-    pub(crate) fn new(target: Class, sources: &[Class]) -> Self {
-        let all = sources.iter().rev().chain([&target]).fold(0, |all, class| all << 2 | *class as u16);
-        Self(all << 3 | sources.len() as u16)
+    const JOINS: u16 = 1 << 15;
+
+    /// Those of an instruction with up to four sources.
+    pub(crate) fn new(alu: &Alu) -> Self {
+        let all = alu.sources.iter().rev().chain([&alu.target]).fold(0, |all, class| all << 2 | *class as u16);
+        Self(all << 3 | alu.sources.len() as u16 | if alu.joins { Self::JOINS } else { 0 })
+    }
+
+    /// Whether the target is put together of parts of the sources.
+    pub(crate) fn joins(self) -> bool {
+        self.0 & Self::JOINS != 0
     }
 
     /// The target's, then the sources'.
@@ -217,6 +224,8 @@ pub(crate) struct Alu {
     pub(crate) run: Run,
     pub(crate) target: Class,
     pub(crate) sources: &'static [Class],
+    /// Whether it puts its target together of parts of its sources, as `prmt` and `bfi` do.
+    pub(crate) joins: bool,
 }
 
 /// Whether the processor has what the faster of two builds of an instruction asks for.
@@ -261,6 +270,7 @@ macro_rules! lanes {
             run: if $crate::registers::has_vectors() { vectors } else { body },
             target: $crate::registers::Class::$target,
             sources: &[$($crate::registers::Class::$class),+],
+            joins: false,
         })
     }};
 }

@@ -26,17 +26,9 @@ impl Context {
         if self.job.launch.is_exhausted() {
             return Err(Stop::new(Kind::NonTerminating, "there is no memory left".to_owned()));
         }
-        let element = match access.space() {
-            Space::Global | Space::Constant => self.job.launch.memory.resolve(base, index, width as u64),
-            Space::Shared => self.worker.shared.resolve(base, index, width as u64),
-        };
-        let outside = |block: &Self| Stop::of(block.worker.outside(block.requests.instruction(site), base, index));
-        let Some(element) = element else { return Err(outside(self)) };
-        let address = element.address;
-        if !address.is_multiple_of(width as u64) {
-            let inside = access.space() == Space::Shared || self.job.launch.memory.contains(address, width as u64);
-            let misaligned = || Stop::of(self.worker.misaligned(self.requests.instruction(site), address));
-            return Err(if inside { misaligned() } else { outside(self) });
+        let element = self.resolve(site, base, index)?;
+        if self.copies.under_way.is_any() {
+            self.look_under_way(site, element.address)?;
         }
         // SAFETY: resolved and aligned; the facade's `value` is as wide as the access.
         unsafe {
@@ -46,6 +38,29 @@ impl Context {
                 Op::AtomicAdd(number) => self.atomic_add(number, element, width, value),
             }
         }
+        self.enter_access(site, base, element.address)
+    }
+
+    /// Where an access of the running lane goes: the error is the reason to stop it.
+    pub(super) fn resolve(&self, site: Site, base: u64, index: u64) -> Result<Element, Stop> {
+        let (space, width) = (site.space(), site.width());
+        let element = match space {
+            Space::Global | Space::Constant => self.job.launch.memory.resolve(base, index, width),
+            Space::Shared => self.worker.shared.resolve(base, index, width),
+        };
+        let outside = || Stop::of(self.worker.outside(self.requests.instruction(site), base, index));
+        let Some(element) = element else { return Err(outside()) };
+        let address = element.address;
+        if !address.is_multiple_of(width) {
+            let inside = space == Space::Shared || self.job.launch.memory.contains(address, width);
+            let misaligned = || Stop::of(self.worker.misaligned(self.requests.instruction(site), address));
+            return Err(if inside { misaligned() } else { outside() });
+        }
+        Ok(element)
+    }
+
+    /// Enters an access of the running lane in its request, once it is carried out: the error is the reason to stop it.
+    pub(super) fn enter_access(&mut self, site: Site, base: u64, address: u64) -> Result<(), Stop> {
         if self.worker.look() == Look::Second {
             self.worker.look_second(self.current(), self.requests.instruction(site), address);
         }
@@ -58,7 +73,7 @@ impl Context {
         if self.requests.is_elsewhere(&self.running, place) {
             self.close_alone()?;
         }
-        let width = site.width();
+        let (width, is_shared_away) = (site.width(), self.requests.is_shared_away());
         let expected = self.requests.add(&mut self.running, place)?;
         let start = start(&self.worker.shared, site.space(), expected.base());
         expected.enter(self.running.number, (address.wrapping_sub(start).cast_signed() / width.cast_signed()) as u64);
@@ -66,7 +81,9 @@ impl Context {
             self.requests.part(place);
             return Ok(());
         }
-        let alone = matches!(site.access().op(), Op::AtomicAdd(_)) || self.worker.look() == Look::Second;
+        let alone = matches!(site.access().op(), Op::AtomicAdd(_))
+            || self.worker.look() == Look::Second
+            || site.space() == Space::Shared && is_shared_away;
         if !alone && base.is_multiple_of(width) {
             let at_hand = match site.space() {
                 Space::Shared => self.worker.shared.at_hand(base, width),

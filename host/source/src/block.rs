@@ -4,7 +4,7 @@ use crate::context::Context;
 use crate::job::{Job, Pulse};
 use crate::lane;
 use crate::overflow::{self, Overflow};
-use crate::place::{Place, pc, position};
+use crate::place::Place;
 use crate::stack::Stack;
 use crate::thread::{State, Thread, discard};
 use corosensei::{Coroutine, CoroutineResult};
@@ -12,7 +12,7 @@ use engine::{Finding, Kind, Machine, Position, SimulationError, Worker, triple};
 use std::any::Any;
 use std::cell::RefCell;
 use std::io;
-use std::panic::{AssertUnwindSafe, Location, catch_unwind};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Once};
 
@@ -84,7 +84,7 @@ impl engine::Runner for Runner {
 }
 
 impl Runner {
-    fn lanes(&mut self, warp: usize) -> std::ops::Range<usize> {
+    pub(super) fn lanes(&mut self, warp: usize) -> std::ops::Range<usize> {
         32 * warp..(32 * warp + 32).min(self.context().lanes.len())
     }
 
@@ -105,7 +105,10 @@ impl Runner {
                 next = self.context().number() + 1;
             }
             self.context().deselect();
-            if !self.context().rested || !self.release_warp(warp) && !self.release_loops(warp) {
+            let goes_on = |runner: &mut Self| {
+                runner.release_warp(warp) || runner.release_loops(warp) || runner.release_together(warp)
+            };
+            if !self.context().rested || !goes_on(self) {
                 break;
             }
         }
@@ -175,45 +178,6 @@ impl Runner {
         Ok(Thread { coroutine: Box::new(coroutine) })
     }
 
-    /// Lets the lanes that wait for one another within a warp go on; false if none does.
-    fn release_warp(&mut self, warp: usize) -> bool {
-        let lanes = self.lanes(warp);
-        let mut released = false;
-        let mut stuck = None;
-        for thread in lanes.clone() {
-            let State::Warp { mask, place, .. } = self.context().lanes[thread].state else { continue };
-            match self.awaited(lanes.clone(), thread, mask, place) {
-                None => {
-                    self.exchange(lanes.clone(), mask, place.at);
-                    released = true;
-                }
-                Some(other) => stuck = stuck.or(Some((thread, mask, place, other))),
-            }
-        }
-        let resting = |context: &Context, lane: usize| matches!(context.lanes[lane].state, State::Loop(_));
-        if lanes.clone().any(|lane| resting(self.context(), lane)) {
-            return released;
-        }
-        if let (false, Some((thread, mask, place, other))) = (released, stuck) {
-            let context = self.context();
-            let where_ = match context.lanes[other].state {
-                State::Block(other) | State::Warp { place: other, .. } => Some(other),
-                State::Ready | State::Loop(_) | State::Done => None,
-            };
-            let lane = other % 32;
-            let (where_, detail) = match where_ {
-                _ if other == thread => (None, format!("lane {lane} is not in its own mask {mask:#010x}")),
-                Some(_) => (where_, format!("the mask {mask:#010x} names lane {lane}, which waits elsewhere")),
-                None => (None, format!("the mask {mask:#010x} names lane {lane}, which takes no part")),
-            };
-            let at = where_.map_or(position(place.at), |other| place.told_from(other));
-            let where_ = where_.map(|other| other.told_from(place));
-            context.find(thread, Kind::DivergentWarp, Some(at), where_, detail);
-            context.stopped = true;
-        }
-        released
-    }
-
     /// Lets the lanes that rest in a loop go on; false if none does. If all that can still run rest in the same iteration
     /// of the same loop, what they have asked for so far is counted first.
     fn release_loops(&mut self, warp: usize) -> bool {
@@ -227,7 +191,7 @@ impl Runner {
             _ => None,
         };
         let paths: Vec<_> = lanes.clone().filter_map(|lane| path_of(context, lane)).collect();
-        let elsewhere = |lane: usize| matches!(context.lanes[lane].state, State::Warp { .. });
+        let elsewhere = |lane: usize| matches!(context.lanes[lane].state, State::Warp { .. } | State::Together(_));
         if paths.windows(2).all(|pair| pair[0] == pair[1]) && !lanes.clone().any(elsewhere) {
             let resting = lanes.clone().filter(|lane| path_of(context, *lane).is_some());
             let mask = resting.fold(0, |mask, lane| mask | 1 << (lane % 32));
@@ -242,65 +206,6 @@ impl Runner {
             }
         }
         !paths.is_empty()
-    }
-
-    /// A lane in `mask` that has not come to where `thread` waits; lanes that have ended are not waited for.
-    fn awaited(&mut self, mut lanes: std::ops::Range<usize>, thread: usize, mask: u32, place: Place) -> Option<usize> {
-        if mask >> (thread % 32) & 1 == 0 {
-            return Some(thread);
-        }
-        let context = self.context();
-        lanes.find(|&lane| {
-            mask >> (lane % 32) & 1 == 1
-                && match context.lanes[lane].state {
-                    State::Warp { mask: other_mask, place: other, .. } => other_mask != mask || !other.is(place),
-                    State::Done => false,
-                    State::Ready | State::Loop(_) | State::Block(_) => true,
-                }
-        })
-    }
-
-    /// All lanes of `mask` have come to `at`: hands out the values of a shuffle, and lets the lanes go on.
-    fn exchange(&mut self, lanes: std::ops::Range<usize>, mask: u32, at: &'static Location<'static>) {
-        let first = lanes.start;
-        let context = self.context();
-        context.count_barrier(first, at);
-        let here = |context: &Context, thread: usize| {
-            mask >> (thread % 32) & 1 == 1 && matches!(context.lanes[thread].state, State::Warp { .. })
-        };
-        let mut values = [None; 32];
-        for thread in lanes.clone().filter(|&thread| here(context, thread)) {
-            values[thread - first] = Some(context.lanes[thread].value);
-        }
-        let everybody = lanes
-            .clone()
-            .all(|thread| values[thread - first].is_some() || matches!(context.lanes[thread].state, State::Done));
-        if everybody {
-            context.count_at(at);
-        }
-        context.worker.pass_exchange(first / 32, || pc(at));
-        let synced = |thread: &usize| {
-            values[thread - first].is_some() && matches!(context.lanes[*thread].state, State::Warp { source: None, .. })
-        };
-        let synced = lanes.clone().filter(synced).fold(0, |mask, thread| mask | 1 << (thread % 32));
-        if synced != 0 {
-            context.worker.meet(first, synced);
-        }
-        for thread in lanes {
-            if values[thread - first].is_none() {
-                continue;
-            }
-            if let State::Warp { source: Some(source), .. } = context.lanes[thread].state {
-                match values.get(source as usize).copied().flatten() {
-                    Some(value) => context.lanes[thread].value = value,
-                    None => {
-                        let detail = format!("a shuffle reads from lane {source}, which takes no part in it");
-                        context.find(thread, Kind::InactiveLane, Some(position(at)), None, detail);
-                    }
-                }
-            }
-            context.lanes[thread].state = State::Ready;
-        }
     }
 
     /// Every thread has come to the block's barrier or has ended: lets them go on; false if all have ended.

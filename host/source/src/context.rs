@@ -3,10 +3,11 @@
 //! Its lanes run one at a time on one thread, each on a stack of its own. The scheduler and the running lane share the block
 //! through a raw pointer: whoever runs borrows it for the length of one step, and no borrow lives across a switch between the two.
 
+use crate::copies::Copies;
 use crate::job::{Job, Pulse};
 use crate::place::{Place, position};
 use crate::requests::{Phase, Requests};
-use crate::stop::{Stop, twice};
+use crate::stop::{Reason, Stop, twice};
 use crate::thread::{Lane, State};
 use corosensei::Yielder;
 use engine::{Kind, Position, Worker};
@@ -34,6 +35,8 @@ pub(super) struct Context {
     pub(super) warp: Range<usize>,
     /// What the warp that is running has asked for.
     pub(super) requests: Requests,
+    /// Copies of the block that have not arrived.
+    pub(super) copies: Copies,
     /// What is kept of the blocks that ran here.
     pub(super) worker: Worker,
     /// The calls that the running lane had made when it began or went on.
@@ -78,6 +81,7 @@ impl Context {
                 watched,
             ),
             requests: Requests::new(),
+            copies: Copies::default(),
             worker: Worker::new(Arc::clone(&job.launch)),
             began: 0,
             yielder: ptr::null(),
@@ -113,6 +117,7 @@ impl Context {
         self.phase = None;
         self.at_barrier = None;
         self.ended.clear();
+        self.copies.clear();
         self.passed_by.clear();
         self.stopped = false;
     }
@@ -209,8 +214,13 @@ impl Context {
     /// Records why the running lane stops, and stops the block.
     #[cold]
     pub(super) fn stop(&mut self, reason: Stop, at: Option<&'static Location<'static>>) {
-        let (kind, detail, place) = *reason.0;
-        self.find(self.current(), kind, place.or(at).map(position), None, detail);
+        let thread = self.current();
+        match *reason.0 {
+            Reason::Found(kind, detail, place) => self.find(thread, kind, place.or(at).map(position), None, detail),
+            Reason::UnderWay { instruction, address, copy } => {
+                self.worker.find_under_way(thread, instruction, address, copy);
+            }
+        }
         self.break_off();
     }
 

@@ -6,7 +6,7 @@ use crate::place::Place;
 use crate::stop::{Stop, stack_overflow, twice};
 use crate::thread::State;
 use engine::{Memory, SharedMemory};
-use gpu::device::host::{Access, Machine};
+use gpu::device::host::{Access, Exchange, Machine};
 use gpu::suite::{Buffer, Space};
 use std::cell::UnsafeCell;
 use std::panic::Location;
@@ -71,7 +71,7 @@ impl Simulator {
     /// Puts the running lane to rest in a state, with the value that it brings, until the scheduler makes it ready again.
     /// `alone` says that it does not meet its whole warp.
     #[inline(always)]
-    fn rest(&self, state: impl Fn(Place) -> State, alone: bool, value: u32, at: &'static Location<'static>) {
+    fn rest(&self, state: impl Fn(Place) -> State, alone: bool, value: u64, at: &'static Location<'static>) {
         self.step(Some(at), |block| {
             block.call()?;
             let state = state(Place { at, call: block.running.call });
@@ -97,6 +97,15 @@ impl Simulator {
         });
         // SAFETY: no reference into the block is held across the switch.
         unsafe { suspend(self.0.get()) };
+    }
+}
+
+impl Simulator {
+    /// What the running lane takes away from where it met others.
+    fn taken(&self) -> u64 {
+        // SAFETY: nobody else refers to the block while a lane runs.
+        let block = unsafe { &*self.0.get() };
+        block.lanes[block.current()].value
     }
 }
 
@@ -142,14 +151,44 @@ impl Machine for Simulator {
     }
 
     fn sync_warp(&self, mask: u32, at: &'static Location<'static>) {
-        self.rest(|place| State::Warp { mask, place, source: None }, mask != u32::MAX, 0, at);
+        self.rest(|place| State::Warp { mask, place, exchange: None }, mask != u32::MAX, 0, at);
     }
 
-    fn exchange(&self, mask: u32, value: u32, source: u32, at: &'static Location<'static>) -> u32 {
-        self.rest(|place| State::Warp { mask, place, source: Some(source) }, mask != u32::MAX, value, at);
-        // SAFETY: nobody else refers to the block while a lane runs.
-        let block = unsafe { &*self.0.get() };
-        block.lanes[block.current()].value
+    fn exchange(&self, mask: u32, value: u64, exchange: Exchange, at: &'static Location<'static>) -> u64 {
+        self.rest(|place| State::Warp { mask, place, exchange: Some(exchange) }, mask != u32::MAX, value, at);
+        self.taken()
+    }
+
+    fn active_mask(&self, at: &'static Location<'static>) -> u32 {
+        self.rest(State::Together, true, 0, at);
+        self.taken() as u32
+    }
+
+    fn copy_async(
+        &self,
+        load: Access,
+        from: (u64, u64),
+        store: Access,
+        to: (u64, u64),
+        at: &'static Location<'static>,
+    ) {
+        self.step(Some(at), |block| block.copy(load, from, store, to, at));
+    }
+
+    fn commit_copies(&self, at: &'static Location<'static>) {
+        self.step(Some(at), |block| {
+            block.call()?;
+            block.commit_copies();
+            Ok(())
+        });
+    }
+
+    fn wait_copies(&self, but: Option<u32>, at: &'static Location<'static>) {
+        self.step(Some(at), |block| {
+            block.call()?;
+            block.wait_copies(but);
+            Ok(())
+        });
     }
 
     fn pause(&self, is_far: bool, at: &'static Location<'static>) {

@@ -2,7 +2,7 @@
 //!
 //! One concern a file: `block` schedules the threads of a block, `thread` says what each waits for, `stack` and `overflow` keep and
 //! watch their stacks, `lane` is the machine that a thread's calls go to, `context` the block that it runs in, `access` carries out
-//! what it does, `requests` puts the accesses of a warp together, `count` has them counted, and `job` is what all workers share.
+//! what it does, `copies` what goes on while it does, `meeting` and `exchange` what lanes do together, `requests` puts the accesses of a warp together, `count` has them counted, and `job` is what all workers share.
 //! What a request costs, the memory behind it, the sanitizer and the traces are the [`engine`]'s.
 //!
 //! It knows the facade that kernels are written against ([`gpu::device::host`]), and nothing of GPUs, models or reports.
@@ -10,9 +10,12 @@
 mod access;
 mod block;
 mod context;
+mod copies;
 mod count;
+mod exchange;
 mod job;
 mod lane;
+mod meeting;
 mod overflow;
 mod place;
 mod requests;

@@ -74,6 +74,8 @@ pub(super) struct Requests {
     resting: [usize; 32],
     /// How many steps of loops each lane has taken since all were together.
     steps: [u64; 32],
+    /// Whether no shared memory is at hand any more, so that the machine sees every access to it.
+    shared_away: bool,
     /// What the engine knows the sites as.
     instructions: RefCell<FxHashMap<Site, Instruction>>,
 }
@@ -107,6 +109,7 @@ impl Requests {
             stretch_steps: 0,
             resting: [0; 32],
             steps: [0; 32],
+            shared_away: false,
             instructions: RefCell::default(),
         }
     }
@@ -298,6 +301,24 @@ impl Requests {
         Ok(&mut self.list.expected[place])
     }
 
+    /// Has the machine see every access to shared memory from now on.
+    pub(super) fn keep_shared_away(&mut self) {
+        if std::mem::replace(&mut self.shared_away, true) {
+            return;
+        }
+        for list in self.lists.iter_mut().map(|(_, list)| list).chain([&mut self.list]) {
+            let of_shared =
+                list.requests.iter().zip(&mut list.expected).filter(|(open, _)| open.site.space() == Space::Shared);
+            // SAFETY: there are none.
+            of_shared.for_each(|(_, expected)| unsafe { expected.lay_at_hand(0, 0, ptr::null_mut()) });
+        }
+    }
+
+    /// Whether it does.
+    pub(super) fn is_shared_away(&self) -> bool {
+        self.shared_away
+    }
+
     /// Notes that a lane came to the request at `place` by another pointer than the one expected.
     pub(super) fn part(&mut self, place: usize) {
         self.list.requests[place].apart = true;
@@ -364,7 +385,7 @@ impl Requests {
     /// Forgets all requests, and what was expected.
     pub(super) fn clear(&mut self) {
         let instructions = std::mem::take(&mut self.instructions);
-        *self = Self { instructions, ..Self::new() };
+        *self = Self { instructions, shared_away: self.shared_away, ..Self::new() };
     }
 }
 

@@ -4,7 +4,7 @@ use crate::overflow::Overflow;
 use crate::place::Place;
 use crate::stack::Stack;
 use corosensei::Coroutine;
-use gpu::device::host::Call;
+use gpu::device::host::{Call, Exchange};
 
 /// What a lane waits for.
 #[derive(Clone, Copy)]
@@ -15,8 +15,10 @@ pub(super) enum State {
     Block(Place),
     /// The other lanes, some way into a long loop, so that what all have asked for can be counted: the loop's path.
     Loop(u64),
-    /// The lanes in a mask, perhaps to take the value of lane `source`.
-    Warp { mask: u32, place: Place, source: Option<u32> },
+    /// The lanes in a mask, perhaps to exchange values with them.
+    Warp { mask: u32, place: Place, exchange: Option<Exchange> },
+    /// Whoever comes here together with it, until nobody else can run.
+    Together(Place),
     /// It has ended, or not begun: lanes begin in their order.
     Done,
 }
@@ -24,8 +26,8 @@ pub(super) enum State {
 /// A thread of the block.
 pub(super) struct Lane {
     pub(super) state: State,
-    /// The value it brings to a shuffle, and then the one it takes away.
-    pub(super) value: u32,
+    /// The value it brings to an exchange, and then the one it takes away.
+    pub(super) value: u64,
     /// Calls it has made, as far as they are added up.
     pub(super) calls: u64,
     /// Which iteration of which loops it is in, while it rests, and which calls.

@@ -1,12 +1,11 @@
 //! The same bugs in the PTX that the compiler makes of them, carried out a warp at a time.
 
 use super::{expected, options, placed, plan};
-use busload::sim::{Options, Outcome};
-use busload::{arguments, verify};
+use busload::sim::Options;
+use busload::verify;
+use busload_tests::on_ptx::{module, program, run};
 use busload_tests::root;
 use corpus::{Bug, bugs};
-use engine::Memory;
-use gpu::device::host::ParameterKind;
 use gpu::suite::{Kernel, Plan};
 use ptx_machine::{Lines, Module};
 use std::collections::BTreeSet;
@@ -17,7 +16,7 @@ const LINES: Lines<'static> = Lines { file: "corpus_sm_80.ptx", within: "tests/c
 /// The committed PTX, if it is of the sources as they are: else its lines are not theirs, and only a machine with the standard
 /// library's source can mend that.
 fn committed() -> Option<&'static str> {
-    let fresh = sources::fresh_corpus().unwrap_or_else(|error| panic!("{error:#}"));
+    let fresh = sources::CORPUS.fresh().unwrap_or_else(|error| panic!("{error:#}"));
     if fresh.is_none() {
         let warning = "warning: the PTX of the planted bugs is of other sources (`cargo xtask ptx` rebuilds it): it was not run\n";
         let _ = std::io::Write::write_all(&mut std::io::stderr(), warning.as_bytes());
@@ -25,25 +24,8 @@ fn committed() -> Option<&'static str> {
     fresh.map(|text| &*text.leak())
 }
 
-fn module(text: &'static str) -> Module<'static> {
-    ptx_machine::parse(text).unwrap_or_else(|error| panic!("{error}"))
-}
-
-fn run(module: &Module<'_>, kernel: Kernel, plan: &Arc<Plan>, options: &Options) -> Outcome {
-    let name = kernel.name;
-    let program = ptx_machine::lower(module, name, LINES).unwrap_or_else(|error| panic!("{name}: {error}"));
-    let words = arguments::words(&kernel, plan, Memory::base).unwrap_or_else(|error| panic!("{error}"));
-    let is_written = |name| {
-        let mut parameters = kernel.parameters.iter();
-        parameters.any(|(own, kind)| *own == name && matches!(kind, ParameterKind::GlobalMut(_)))
-    };
-    let written: Vec<_> = plan.buffers.iter().map(|buffer| is_written(buffer.name)).collect();
-    let outcome = ptx_machine::simulate(&Arc::new(program), Arc::clone(plan), &words, &written, options, &|_, _| ());
-    outcome.unwrap_or_else(|error| panic!("{name}: {error}"))
-}
-
 fn report(module: &Module<'_>, kernel: Kernel, plan: &Arc<Plan>, options: &Options) -> String {
-    let outcome = run(module, kernel, plan, options);
+    let outcome = run(&program(module, kernel.name, LINES), &kernel, plan, options);
     outcome.findings.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
 }
 
@@ -157,7 +139,7 @@ fn no_twin_is_reported_in_its_ptx_and_each_gives_its_reference() {
     let module = module(text);
     for Bug { twin, plan, .. } in bugs() {
         let plan = Arc::new(plan().expect("a small plan"));
-        let outcome = run(&module, *twin, &plan, &options(2));
+        let outcome = run(&program(&module, twin.name, LINES), twin, &plan, &options(2));
         assert!(outcome.findings.is_empty(), "{}: {}", twin.name, outcome.findings[0]);
         if let Err(mismatch) = verify::verify(&plan, |buffer, i| outcome.actual(buffer, i).expect("the run ended")) {
             panic!("{}: {mismatch}", twin.name);

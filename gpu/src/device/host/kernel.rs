@@ -1,6 +1,6 @@
 //! A kernel as the host sees it: its description, its parameters, and how to call it.
 
-use crate::device::{F32x2, F32x4, Global, GlobalMut};
+use crate::device::{Global, GlobalMut};
 use crate::suite::{Element, ElementType};
 
 /// A kernel as the host sees it: made by `#[kernel]` as `NAME::KERNEL`.
@@ -10,8 +10,10 @@ pub struct Kernel {
     pub name: &'static str,
     /// Its documentation.
     pub documentation: &'static str,
-    /// The source file, relative to the workspace.
+    /// The source file, relative to its workspace.
     pub file: &'static str,
+    /// The folder of its package, on the machine that compiled it.
+    pub folder: &'static str,
     /// The line its item begins at.
     pub line: u32,
     /// Names and kinds of its parameters.
@@ -50,6 +52,7 @@ macro_rules! __entry {
                 name: stringify!($name),
                 documentation: $documentation,
                 file: file!(),
+                folder: env!("CARGO_MANIFEST_DIR"),
                 line: line!(),
                 parameters: &[$((stringify!($parameter), <$ty as $crate::device::host::Parameter>::KIND)),*],
                 shared: &[$((stringify!($shared), size_of::<$tile>() as u64)),*],
@@ -111,12 +114,6 @@ pub trait Pointee {
 
 impl<T: ElementType> Pointee for T {
     const ELEMENT: Element = <T as ElementType>::ELEMENT;
-}
-impl Pointee for F32x2 {
-    const ELEMENT: Element = Element::F32;
-}
-impl Pointee for F32x4 {
-    const ELEMENT: Element = Element::F32;
 }
 
 impl<T: Pointee> Parameter for Global<T> {

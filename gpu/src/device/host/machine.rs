@@ -3,6 +3,33 @@
 use super::{Access, Space};
 use core::panic::Location;
 
+/// What lanes make of the values that they bring to one another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Exchange {
+    /// The value of that lane.
+    Lane(u32),
+    /// The lanes whose value is not 0, a bit each.
+    Ballot,
+    /// The lanes that bring the same value, a bit each.
+    Match,
+    /// The sum, in 32 bits.
+    Add,
+    /// The least, of 32 bits without a sign.
+    MinUnsigned,
+    /// The greatest, of 32 bits without a sign.
+    MaxUnsigned,
+    /// The least, of 32 bits with a sign.
+    MinSigned,
+    /// The greatest, of 32 bits with a sign.
+    MaxSigned,
+    /// The bits of all.
+    And,
+    /// The bits of any.
+    Or,
+    /// The bits of an odd number of them.
+    Xor,
+}
+
 /// What runs kernels on the host. Every call is about the lane that is running on the calling thread.
 pub trait Machine {
     /// Carries out an access to element `index` behind the simulated address `base`: a load fills `value`, a store reads
@@ -31,8 +58,21 @@ pub trait Machine {
     /// Waits for the lanes in `mask`.
     fn sync_warp(&self, mask: u32, at: &'static Location<'static>);
 
-    /// Waits for the lanes in `mask`, and returns the value that lane `source` brought.
-    fn exchange(&self, mask: u32, value: u32, source: u32, at: &'static Location<'static>) -> u32;
+    /// Waits for the lanes in `mask`, and returns what `exchange` makes of the values that they brought.
+    fn exchange(&self, mask: u32, value: u64, exchange: Exchange, at: &'static Location<'static>) -> u64;
+
+    /// The lanes that are here together with this one, a bit each.
+    fn active_mask(&self, at: &'static Location<'static>) -> u32;
+
+    /// Begins to copy an element to shared memory. `load` and `store` are the accesses, `from` and `to` the simulated address and
+    /// the index that each goes to.
+    fn copy_async(&self, load: Access, from: (u64, u64), store: Access, to: (u64, u64), at: &'static Location<'static>);
+
+    /// Makes a group of the copies that the lane has begun since the last one.
+    fn commit_copies(&self, at: &'static Location<'static>);
+
+    /// Waits until the lane's copies have arrived: all, or those of its groups but the last `but` ones.
+    fn wait_copies(&self, but: Option<u32>, at: &'static Location<'static>);
 
     /// The lane has no step left ([`Lane::left`](super::Lane::left)), or has begun [`PAUSE`] more iterations of the loop
     /// at `at`. `is_far`: it has no step left, or the loop is the outermost.

@@ -8,7 +8,8 @@
 //! | `machine.rs` | the trait of whatever runs kernels on the host |
 //! | `expected.rs` | the fast path: an access that the lanes before made too |
 //! | `memory.rs` | loads, stores, atomic additions, pointer arithmetic |
-//! | `threads.rs` | indices, barriers, shuffles |
+//! | `copies.rs` | copies from global to shared memory that go on while the kernel does |
+//! | `threads.rs` | indices, barriers, shuffles, votes, matches, reductions |
 //! | `path.rs` | loops and calls: what tells one pass through a source position from another |
 //! | `arrays.rs` | arrays in shared and constant memory |
 //! | `kernel.rs` | a kernel's description, its parameters and its entry |
@@ -17,6 +18,7 @@
 
 mod access;
 mod arrays;
+mod copies;
 mod expected;
 mod kernel;
 mod lane;
@@ -29,9 +31,10 @@ pub use access::{Access, Number, Op, Site, Space};
 pub use expected::Expected;
 pub use kernel::{Kernel, Parameter, ParameterKind, Pointee};
 pub use lane::{Coordinates, Lane, Watched, run_as};
-pub use machine::{Machine, PAUSE, STEPS};
+pub use machine::{Exchange, Machine, PAUSE, STEPS};
 pub use memory::{AtomicAddBackend, read, write};
 pub use path::Call;
+pub use threads::ReduceBackend;
 
 // What kernels expand to.
 #[doc(hidden)]
@@ -45,12 +48,14 @@ pub use path::{Called, Loop, call, function};
 
 // What the facade calls.
 pub(super) use arrays::dynamic_shared;
+pub(super) use copies::{commit_copies, copy_async, wait_all_copies, wait_copies};
 pub(super) use memory::{
     constant_load, global_atomic_add, global_element, global_load, global_store, shared_element, shared_load,
     shared_store,
 };
 pub(super) use threads::{
-    block_dim_x, block_dim_y, block_dim_z, block_idx_x, block_idx_y, block_idx_z, clock, fma, grid_dim_x, grid_dim_y,
-    grid_dim_z, index_x, lane_id, shuffle, shuffle_down, shuffle_xor, sync_threads, sync_warp, thread_idx_x,
-    thread_idx_y, thread_idx_z,
+    activemask, all, any, ballot, block_dim_x, block_dim_y, block_dim_z, block_idx_x, block_idx_y, block_idx_z, clock,
+    fma, grid_dim_x, grid_dim_y, grid_dim_z, index_x, lane_id, match_any, match_any_wide, reduce_and, reduce_or,
+    reduce_xor, shuffle, shuffle_down, shuffle_up, shuffle_xor, sync_threads, sync_warp, thread_idx_x, thread_idx_y,
+    thread_idx_z,
 };

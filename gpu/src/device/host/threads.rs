@@ -1,7 +1,8 @@
-//! Where a thread stands, and what it does together with others: barriers and shuffles.
+//! Where a thread stands, and what it does together with others: barriers, shuffles, votes, matches, reductions.
 
-use super::Coordinates;
 use super::lane::{lane, machine};
+use super::{Coordinates, Exchange};
+use crate::device::Value;
 use core::panic::Location;
 
 #[inline]
@@ -18,8 +19,16 @@ pub(crate) fn sync_warp(mask: u32) {
 
 #[inline]
 #[track_caller]
-pub(crate) fn shuffle_down(mask: u32, value: u32, delta: u32) -> u32 {
+pub(crate) fn shuffle_up(mask: u32, value: u32, delta: u32) -> u32 {
     // The instruction takes five bits of the distance.
+    let own = lane_id();
+    shuffle(mask, value, own.checked_sub(delta & 31).unwrap_or(own))
+}
+
+#[inline]
+#[track_caller]
+pub(crate) fn shuffle_down(mask: u32, value: u32, delta: u32) -> u32 {
+    // As above.
     let own = lane_id();
     let source = own + (delta & 31);
     shuffle(mask, value, if source < 32 { source } else { own })
@@ -34,7 +43,103 @@ pub(crate) fn shuffle_xor(mask: u32, value: u32, xor: u32) -> u32 {
 #[inline]
 #[track_caller]
 pub(crate) fn shuffle(mask: u32, value: u32, source: u32) -> u32 {
-    machine().exchange(mask, value, source & 31, Location::caller())
+    machine().exchange(mask, value.into(), Exchange::Lane(source & 31), Location::caller()) as u32
+}
+
+#[inline]
+#[track_caller]
+pub(crate) fn ballot(mask: u32, predicate: bool) -> u32 {
+    machine().exchange(mask, predicate.into(), Exchange::Ballot, Location::caller()) as u32
+}
+
+#[inline]
+#[track_caller]
+pub(crate) fn any(mask: u32, predicate: bool) -> bool {
+    ballot(mask, predicate) != 0
+}
+
+#[inline]
+#[track_caller]
+pub(crate) fn all(mask: u32, predicate: bool) -> bool {
+    ballot(mask, !predicate) == 0
+}
+
+#[inline]
+#[track_caller]
+pub(crate) fn match_any(mask: u32, value: u32) -> u32 {
+    match_any_wide(mask, value.into())
+}
+
+#[inline]
+#[track_caller]
+pub(crate) fn match_any_wide(mask: u32, value: u64) -> u32 {
+    machine().exchange(mask, value, Exchange::Match, Location::caller()) as u32
+}
+
+#[inline]
+#[track_caller]
+pub(crate) fn activemask() -> u32 {
+    machine().active_mask(Location::caller())
+}
+
+/// An integer that a warp reduces.
+pub trait ReduceBackend: Value {
+    #[doc(hidden)]
+    #[track_caller]
+    fn reduce_add(mask: u32, value: Self) -> Self;
+    #[doc(hidden)]
+    #[track_caller]
+    fn reduce_min(mask: u32, value: Self) -> Self;
+    #[doc(hidden)]
+    #[track_caller]
+    fn reduce_max(mask: u32, value: Self) -> Self;
+}
+
+#[inline]
+#[track_caller]
+fn reduce(mask: u32, value: u32, exchange: Exchange) -> u32 {
+    machine().exchange(mask, value.into(), exchange, Location::caller()) as u32
+}
+
+macro_rules! reduced { ($($ty:ident: $min:ident $max:ident)*) => { $(
+    impl ReduceBackend for $ty {
+        #[inline]
+        fn reduce_add(mask: u32, value: Self) -> Self {
+            reduce(mask, value as u32, Exchange::Add) as Self
+        }
+
+        #[inline]
+        fn reduce_min(mask: u32, value: Self) -> Self {
+            reduce(mask, value as u32, Exchange::$min) as Self
+        }
+
+        #[inline]
+        fn reduce_max(mask: u32, value: Self) -> Self {
+            reduce(mask, value as u32, Exchange::$max) as Self
+        }
+    }
+)* } }
+reduced! {
+    u32: MinUnsigned MaxUnsigned
+    i32: MinSigned MaxSigned
+}
+
+#[inline]
+#[track_caller]
+pub(crate) fn reduce_and(mask: u32, value: u32) -> u32 {
+    reduce(mask, value, Exchange::And)
+}
+
+#[inline]
+#[track_caller]
+pub(crate) fn reduce_or(mask: u32, value: u32) -> u32 {
+    reduce(mask, value, Exchange::Or)
+}
+
+#[inline]
+#[track_caller]
+pub(crate) fn reduce_xor(mask: u32, value: u32) -> u32 {
+    reduce(mask, value, Exchange::Xor)
 }
 
 #[inline]

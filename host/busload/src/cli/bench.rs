@@ -11,11 +11,12 @@ use crate::cases::Sizes;
 use crate::cuda::Gpu;
 use crate::record::Machine;
 use crate::report::Target;
+use crate::suite::Suite;
 use anyhow::Result;
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 
 /// The command with its options.
-pub(super) fn command() -> Command {
+pub(super) fn command(suite: &Suite) -> Command {
     let command = Command::new("bench")
         .about("Measure kernels on the GPU if there is one, else simulate them")
         .long_about(
@@ -44,15 +45,15 @@ pub(super) fn command() -> Command {
         )
         .arg(ptx())
         .arg(resume());
-    selection(command)
+    selection(suite, command)
 }
 
 /// Measures on the GPU, or simulates; false if a case failed.
-pub(super) fn run(matches: &ArgMatches) -> Result<bool> {
+pub(super) fn run(suite: &Suite, matches: &ArgMatches) -> Result<bool> {
     refuse_idle(matches, &OF_GPU)?;
-    let ptx = load_ptx(matches)?;
+    let ptx = load_ptx(suite, matches)?;
     let gpu = match chosen_machine(matches) {
-        On::Sim => return simulate(matches, "bench", Some("Simulated, as asked for: nothing was timed.")),
+        On::Sim => return simulate(suite, matches, "bench", Some("Simulated, as asked for: nothing was timed.")),
         On::Gpu => Gpu::open(ptx.text()).map_err(|error| Usage(anyhow::Error::new(error).context("--on gpu")))?,
         On::Auto => match Gpu::open(ptx.text()) {
             Ok(gpu) => gpu,
@@ -61,13 +62,13 @@ pub(super) fn run(matches: &ArgMatches) -> Result<bool> {
             Err(error) => {
                 let idle = idle(matches, &OF_GPU).map_or_else(String::new, |idle| format!(" {idle} here."));
                 let first = format!("Simulated: nothing was timed, since there is no GPU to use ({error}).{idle}");
-                return simulate(matches, "bench", Some(&first));
+                return simulate(suite, matches, "bench", Some(&first));
             }
         },
     };
     let l2 = if matches.get_flag("hot") { L2::Hot } else { L2::Cold };
     let samples = Samples { warm_up: 3, count: *matches.get_one("samples").expect("has a default"), l2 };
-    let runs = runs_on_gpu(matches, Sizes::Large, gpu.facts().sm_count)?;
+    let runs = runs_on_gpu(suite, matches, Sizes::Large, gpu.facts().sm_count)?;
     let child = matches.get_one::<usize>("resume").copied();
     let json = if child.is_some() { Some(Target::StandardOutput) } else { json(matches)? };
     let mut output = Output::new("bench", Machine::gpu(gpu.facts()), &ptx, json, runs.len());

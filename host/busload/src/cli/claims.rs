@@ -6,11 +6,12 @@ use super::output::{Exports, read_results, say_unfinished};
 use crate::claims;
 use crate::record::SCHEMA;
 use crate::report;
+use crate::suite::Suite;
 use anyhow::Result;
 use clap::{Arg, ArgAction, ArgMatches, Command};
 
 /// The command with its options.
-pub(super) fn command() -> Command {
+pub(super) fn command(_: &Suite) -> Command {
     Command::new("claims")
         .about("Judge what the articles claim, by counts of the simulator and by results of a GPU")
         .arg(Arg::new("results").long("results").value_name("FILE").action(ArgAction::Append).help(
@@ -21,7 +22,7 @@ pub(super) fn command() -> Command {
 }
 
 /// Judges the claims.
-pub(super) fn run(matches: &ArgMatches) -> Result<bool> {
+pub(super) fn run(_: &Suite, matches: &ArgMatches) -> Result<bool> {
     let files = matches.get_many::<String>("results").into_iter().flatten();
     let files = files.map(|file| Ok((file, read_results("--results ", file)?))).collect::<Result<Vec<_>, Usage>>()?;
     let machines: Vec<_> = files.iter().map(|(_, results)| results.machine.name.as_str()).collect();

@@ -6,11 +6,12 @@ use super::output::{Exports, read_results};
 use crate::compare;
 use crate::record::SCHEMA;
 use crate::report;
+use crate::suite::Suite;
 use anyhow::Result;
 use clap::{Arg, ArgMatches, Command, value_parser};
 
 /// The command with its options.
-pub(super) fn command() -> Command {
+pub(super) fn command(_: &Suite) -> Command {
     Command::new("compare")
         .about("Compare two results files of one GPU: the speed of each kernel and case, relative to a reference")
         .long_about(
@@ -43,7 +44,7 @@ pub(super) fn command() -> Command {
 }
 
 /// Compares two results files; false if a row is slower or failed.
-pub(super) fn run(matches: &ArgMatches) -> Result<bool> {
+pub(super) fn run(_: &Suite, matches: &ArgMatches) -> Result<bool> {
     let file = |name| matches.get_one::<String>(name).map(String::as_str).expect("is required");
     let (reference, results) = (file("reference"), file("results"));
     let reports = (read_results("", reference)?, read_results("", results)?);

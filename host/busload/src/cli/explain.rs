@@ -12,11 +12,12 @@ use crate::record::{Machine, SCHEMA};
 use crate::report::{self, Target};
 use crate::sim::{self, Sampling};
 use crate::spatter;
+use crate::suite::Suite;
 use anyhow::Result;
 use clap::{Arg, ArgMatches, Command};
 
 /// The command with its options.
-pub(super) fn command() -> Command {
+pub(super) fn command(suite: &Suite) -> Command {
     let command = Command::new("explain")
         .about("Show a kernel's source with what each access asks of the memory system, and why")
         .long_about(
@@ -42,12 +43,12 @@ pub(super) fn command() -> Command {
         .args(machine("source"))
         .arg(json_option())
         .args(of_simulator());
-    axes(command)
+    axes(suite, command)
 }
 
 /// Explains a kernel; false if it is wrong.
-pub(super) fn run(matches: &ArgMatches) -> Result<bool> {
-    let Asked { run, html, json, spatter } = what_to_explain(matches)?;
+pub(super) fn run(suite: &Suite, matches: &ArgMatches) -> Result<bool> {
+    let Asked { run, html, json, spatter } = what_to_explain(suite, matches)?;
     let mut runs = vec![run];
     let mut shown = 0;
     if html.is_some() || json.is_some() {
@@ -58,7 +59,7 @@ pub(super) fn run(matches: &ArgMatches) -> Result<bool> {
     }
     let explained = runs[shown].kernel.name;
     let [_, is_ptx] = fronts(matches, false)?;
-    let (front, runs) = if is_ptx { on_ptx(matches, runs)? } else { (Front::Source, runs) };
+    let (front, runs) = if is_ptx { on_ptx(suite, matches, runs)? } else { (Front::Source, runs) };
     // A neighbour that the build lacks is left out.
     let shown = runs.iter().position(|run| run.kernel.name == explained).ok_or_else(|| {
         Usage(anyhow::anyhow!("--ptx: it has no kernel {explained}: name another build, or another kernel"))
@@ -146,16 +147,16 @@ fn patterns(
 }
 
 /// The kernel on the case asked for, or on the first of the defaults, and where the page and the JSON go.
-fn what_to_explain(matches: &ArgMatches) -> Result<Asked, Usage> {
+fn what_to_explain(suite: &Suite, matches: &ArgMatches) -> Result<Asked, Usage> {
     let name = matches.get_one::<String>("name").expect("is required");
-    let kernels = Some(cases::kernel(name).map_err(anyhow::Error::from)?);
-    let values = values(matches);
+    let kernels = Some(cases::kernel(suite, name).map_err(anyhow::Error::from)?);
+    let values = values(suite, matches);
     if let Some((axis, values)) = values.iter().find(|(_, values)| values.len() > 1) {
         return Err(
             anyhow::anyhow!("--{axis} {}: one case at a time is explained, so give one value", list(values)).into()
         );
     }
-    let runs = Selection { kernels, values }.runs(Sizes::Small, Machine::simulator().sm_count);
+    let runs = Selection { kernels, values }.runs(suite, Sizes::Small, Machine::simulator().sm_count);
     let run = runs.map_err(anyhow::Error::from)?.swap_remove(0);
     let html = matches.get_one::<String>("html").map(|file| Target::open("--html", file)).transpose()?;
     let json = json(matches)?;

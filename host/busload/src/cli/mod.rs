@@ -21,6 +21,7 @@ mod verify;
 pub use doctor::run_doctor;
 
 use crate::report;
+use crate::suite::Suite;
 use anyhow::Result;
 use clap::{ArgMatches, Command};
 use std::process::ExitCode;
@@ -31,7 +32,7 @@ use std::process::ExitCode;
 pub struct Usage(#[from] pub anyhow::Error);
 
 /// What `--help` says of a command, and what it does; false if a case failed.
-type Entry = (fn() -> Command, fn(&ArgMatches) -> Result<bool>);
+type Entry = (fn(&Suite) -> Command, fn(&Suite, &ArgMatches) -> Result<bool>);
 
 /// Every command, in the order of `--help`.
 const COMMANDS: [Entry; 13] = [
@@ -50,9 +51,18 @@ const COMMANDS: [Entry; 13] = [
     (ptx::command, ptx::run),
 ];
 
-/// The program `busload` with all its commands.
-pub fn command() -> Command {
-    Command::new("busload")
+/// Those of busload's own suite: its claims, and its kernels for patterns.
+const OF_BUSLOAD: [&str; 2] = ["claims", "spatter"];
+
+/// The commands over a suite.
+fn commands(suite: &Suite) -> impl Iterator<Item = Entry> + use<'_> {
+    let is_its = |(command, _): &Entry| suite.is_busload() || !OF_BUSLOAD.contains(&command(suite).get_name());
+    COMMANDS.into_iter().filter(is_its)
+}
+
+/// The program with all its commands over a suite.
+pub fn command(suite: &Suite) -> Command {
+    Command::new(if suite.is_busload() { "busload" } else { suite.name })
         .version(env!("CARGO_PKG_VERSION"))
         .about("Shows, verifies and measures how memory-access patterns decide a GPU kernel's speed")
         .after_help(
@@ -61,19 +71,19 @@ pub fn command() -> Command {
         )
         .subcommand_required(true)
         .arg_required_else_help(true)
-        .subcommands(COMMANDS.map(|(command, _)| command()))
+        .subcommands(commands(suite).map(|(command, _)| command(suite)))
 }
 
 /// Parses the arguments of this process, runs the command, and says how it went.
-pub fn main() -> ExitCode {
+pub fn main(suite: &Suite) -> ExitCode {
     // What may grow no further (`ulimit -f`) fails like what finds no room, and does not end the process.
     #[cfg(target_os = "linux")]
     // SAFETY: nothing handles the signal.
     unsafe {
         libc::signal(libc::SIGXFSZ, libc::SIG_IGN)
     };
-    match parsed(command(), std::env::args_os()) {
-        Ok(matches) => exit_code(run(&matches)),
+    match parsed(command(suite), std::env::args_os()) {
+        Ok(matches) => exit_code(run(suite, &matches)),
         Err(code) => code,
     }
 }
@@ -108,9 +118,9 @@ pub fn exit_code(result: Result<bool>) -> ExitCode {
 ///
 /// # Errors
 /// If it cannot be run at all.
-pub fn run(matches: &ArgMatches) -> Result<bool> {
+pub fn run(suite: &Suite, matches: &ArgMatches) -> Result<bool> {
     let (name, matches) = matches.subcommand().expect("clap requires a command");
-    let entry = COMMANDS.into_iter().find(|(command, _)| command().get_name() == name);
+    let entry = commands(suite).find(|(command, _)| command(suite).get_name() == name);
     let (_, run) = entry.unwrap_or_else(|| unreachable!("clap knows no such command: {name}"));
-    run(matches)
+    run(suite, matches)
 }

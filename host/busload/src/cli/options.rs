@@ -2,6 +2,7 @@
 //! of the families.
 
 use crate::cases;
+use crate::suite::Suite;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Arg, ArgAction, Command, value_parser};
 use gpu::suite::{Axis, AxisKind, Value};
@@ -49,8 +50,8 @@ pub(super) fn exports() -> [Arg; 2] {
 }
 
 /// The options that say which kernels, on which cases, how they are simulated, and where the results go.
-pub(super) fn selection(command: Command) -> Command {
-    axes(chosen(command).args(of_simulator()))
+pub(super) fn selection(suite: &Suite, command: Command) -> Command {
+    axes(suite, chosen(command).args(of_simulator()))
 }
 
 /// Those that say which kernels, of which sizes, and where the results go.
@@ -110,8 +111,8 @@ fn of_simulator_alone(arg: Arg) -> Arg {
 }
 
 /// An option for every axis of every family.
-pub(super) fn axes(command: Command) -> Command {
-    command.args(cases::axes().into_iter().map(|axis| {
+pub(super) fn axes(suite: &Suite, command: Command) -> Command {
+    command.args(cases::axes(suite).into_iter().map(|axis| {
         let default = if axis.on_gpu == axis.in_simulator {
             format!("default: {}", list(axis.on_gpu))
         } else {

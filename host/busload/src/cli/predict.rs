@@ -3,21 +3,23 @@
 use super::Usage;
 use super::options::{axes, chosen, machine, threads};
 use super::output::{Exports, Progress, say_unfinished};
-use super::selection::{fronts, on_ptx, runs_on_gpu};
+use super::selection::{file_of_ptx, fronts, load_ptx, on_ptx, runs_on_gpu};
 use crate::cases::Sizes;
-use crate::front::{self, Front};
+use crate::front::Front;
 use crate::input;
 use crate::parallel;
 use crate::predict::{self, Chip, Effort, Measured};
+use crate::ptx::Ptx;
 use crate::record::SCHEMA;
 use crate::report;
+use crate::suite::Suite;
 use anyhow::Result;
 use clap::builder::PossibleValuesParser;
 use clap::{Arg, ArgAction, ArgMatches, Command};
 use std::sync::Mutex;
 
 /// The command with its options.
-pub(super) fn command() -> Command {
+pub(super) fn command(suite: &Suite) -> Command {
     let command = Command::new("predict")
         .about("Predict from simulated counts how long kernels take on a GPU that need not be there")
         .long_about(
@@ -68,11 +70,11 @@ pub(super) fn command() -> Command {
                 .value_name("FILE")
                 .help("Write the predictions as a Markdown table, with every column; - is standard output"),
         );
-    axes(chosen(command).args(machine("ptx")).arg(threads()))
+    axes(suite, chosen(command).args(machine("ptx")).arg(threads()))
 }
 
 /// Predicts; false if something could not be.
-pub(super) fn run(matches: &ArgMatches) -> Result<bool> {
+pub(super) fn run(suite: &Suite, matches: &ArgMatches) -> Result<bool> {
     if let Some(name) = matches.get_one::<String>("describe") {
         report::print(Chip::description(name).expect("clap knows the names"))?;
         return Ok(true);
@@ -87,7 +89,7 @@ pub(super) fn run(matches: &ArgMatches) -> Result<bool> {
             say_unfinished(file);
         }
     }
-    let mut runs = runs_on_gpu(matches, Sizes::Large, chip.sm_count)?;
+    let mut runs = runs_on_gpu(suite, matches, Sizes::Large, chip.sm_count)?;
     if let Some(files) = matches.get_many::<String>("measured") {
         let asked = runs.len();
         runs.retain(|run| measured.knows(run));
@@ -103,9 +105,18 @@ pub(super) fn run(matches: &ArgMatches) -> Result<bool> {
     }
     let [_, is_ptx] = fronts(matches, false)?;
     let (front, runs) = match matches.contains_id("machine") {
-        _ if is_ptx => on_ptx(matches, runs).map(|(front, runs)| (Some(front), runs))?,
+        _ if is_ptx => on_ptx(suite, matches, runs).map(|(front, runs)| (Some(front), runs))?,
         true => (Some(Front::Source), runs),
         false => (None, runs),
+    };
+    // Without a machine that was asked for, what is in no PTX is carried out from its source.
+    let file = file_of_ptx(suite, matches);
+    let ptx = match &front {
+        Some(_) => Ptx::new(""),
+        None => load_ptx(suite, matches).unwrap_or_else(|error| {
+            report::say(&format!("Predicted from the kernels' source: {error:#}."));
+            Ptx::new("")
+        }),
     };
     let exports = Exports::open(matches)?;
     let threads = matches.get_one::<u32>("threads").map_or(Effort::default().threads, |threads| *threads as usize);
@@ -121,7 +132,7 @@ pub(super) fn run(matches: &ArgMatches) -> Result<bool> {
             &chip,
             match &front {
                 Some(front) => front.predict(run, &chip, effort),
-                None => front::predict(run, &chip, effort),
+                None => Front::best(suite, &file, ptx.text(), &run.kernel).predict(run, &chip, effort),
             },
         );
         progress.next();

@@ -8,12 +8,13 @@ use crate::cases::Sizes;
 use crate::cuda::Gpu;
 use crate::profile;
 use crate::report;
+use crate::suite::Suite;
 use anyhow::Result;
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use std::path::PathBuf;
 
 /// The command with its options.
-pub(super) fn command() -> Command {
+pub(super) fn command(suite: &Suite) -> Command {
     let command = Command::new("profile")
         .about("Put Nsight Compute's counters beside the simulated counts, on a GPU")
         .long_about(
@@ -36,19 +37,19 @@ pub(super) fn command() -> Command {
                 .value_parser(value_parser!(PathBuf)),
         )
         .arg(ptx());
-    selection(command)
+    selection(suite, command)
 }
 
 /// Counts on the GPU; false if a count differs from the simulated one.
-pub(super) fn run(matches: &ArgMatches) -> Result<bool> {
+pub(super) fn run(suite: &Suite, matches: &ArgMatches) -> Result<bool> {
     if matches.contains_id("max-blocks") {
         return Err(
             Usage(anyhow::anyhow!("--max-blocks: the hardware counts whole grids, so profile simulates them")).into()
         );
     }
-    let ptx = load_ptx(matches)?;
+    let ptx = load_ptx(suite, matches)?;
     let gpu = Gpu::open(ptx.text()).map_err(|error| Usage(anyhow::Error::new(error).context("profile needs a GPU")))?;
-    let runs = runs_on_gpu(matches, Sizes::Small, gpu.facts().sm_count)?;
+    let runs = runs_on_gpu(suite, matches, Sizes::Small, gpu.facts().sm_count)?;
     let json = json(matches)?;
     let progress = Progress::new(runs.len() as u64);
     let profiled = profile::profile(
@@ -56,7 +57,7 @@ pub(super) fn run(matches: &ArgMatches) -> Result<bool> {
         (&ptx).into(),
         &runs,
         matches.get_one::<PathBuf>("ncu").map(PathBuf::as_path),
-        &same_runs(matches),
+        &same_runs(suite, matches),
         (!matches.get_flag("counters-only")).then(|| simulator_options(matches)).as_ref(),
         &|run| {
             progress.at(run, 0, 0);

@@ -17,6 +17,7 @@ use crate::ptx::Ptx;
 use crate::record::Machine;
 use crate::report::{self, Target};
 use crate::sim;
+use crate::suite::Suite;
 use anyhow::{Context, Result};
 use clap::builder::PossibleValuesParser;
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
@@ -24,7 +25,7 @@ use ptx_machine::Module;
 use std::path::{Path, PathBuf};
 
 /// The command with its options.
-pub(super) fn command() -> Command {
+pub(super) fn command(_: &Suite) -> Command {
     Command::new("run")
         .about("Run anybody's PTX on the CPU as a launch file says, and count what it asks of the memory system")
         .long_about(
@@ -89,8 +90,8 @@ pub(super) fn command() -> Command {
             Arg::new("samples")
                 .long("samples")
                 .value_name("N")
-                .help("Samples of the time on a GPU, L2 flushed before each")
-                .value_parser(value_parser!(u32).range(1..=100_000))
+                .help("Samples of the time on a GPU, L2 flushed before each; 0 launches once and times nothing, as under a profiler")
+                .value_parser(value_parser!(u32).range(0..=100_000))
                 .default_value("30"),
         )
         .arg(
@@ -119,7 +120,7 @@ pub(super) fn command() -> Command {
 }
 
 /// Runs what the launch file says; false if something was found, or an output is wrong.
-pub(super) fn run(matches: &ArgMatches) -> Result<bool> {
+pub(super) fn run(_: &Suite, matches: &ArgMatches) -> Result<bool> {
     let named: &PathBuf = matches.get_one("file").expect("is required");
     let entry = matches.get_one::<String>("entry").map(String::as_str);
     let is_launch_file = named.extension().is_some_and(|extension| extension == "toml");

@@ -1,17 +1,20 @@
 //! What was asked for: which machine, which kernels, which cases, and how to simulate them.
 
 use super::Usage;
+use crate::build::package;
 use crate::cases::{self, Run, SelectError, Selection, Sizes};
 use crate::front::{Build, Front};
 use crate::input;
 use crate::ptx::Ptx;
 use crate::report;
 use crate::sim;
+use crate::suite::{Module, Suite};
 use anyhow::Context;
 use clap::ArgMatches;
 use clap::parser::ValueSource;
 use gpu::suite::Value;
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 
 /// The machine that the user chose.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -63,12 +66,10 @@ pub(super) fn fronts(matches: &ArgMatches, both: bool) -> Result<[bool; 2], Usag
 }
 
 /// The PTX machine on the build that the user chose, and those of the runs whose kernels it has.
-pub(super) fn on_ptx(matches: &ArgMatches, mut runs: Vec<Run>) -> Result<(Front, Vec<Run>), Usage> {
+pub(super) fn on_ptx(suite: &Suite, matches: &ArgMatches, mut runs: Vec<Run>) -> Result<(Front, Vec<Run>), Usage> {
     let kernels: Vec<_> = runs.iter().map(|run| run.kernel).collect();
-    let build = match matches.get_one::<String>("ptx") {
-        None => Build::committed(&kernels),
-        Some(file) => Build::new(file, &input::text(file, input::SOURCE).context("--ptx")?, &kernels),
-    };
+    let ptx = load_ptx(suite, matches)?;
+    let build = Build::new(suite, &file_of_ptx(suite, matches), ptx.text(), &kernels);
     let build = build.map_err(|error| anyhow::Error::new(error).context("--ptx"))?;
     let names = |runs: &[Run]| runs.iter().map(|run| run.kernel.name).collect::<BTreeSet<_>>();
     let asked = names(&runs);
@@ -100,22 +101,42 @@ pub(super) fn refuse_idle(matches: &ArgMatches, of_gpu: &[&str]) -> Result<(), U
     }
 }
 
-pub(super) fn load_ptx(matches: &ArgMatches) -> Result<Ptx, Usage> {
-    let Some(file) = matches.get_one::<String>("ptx") else { return Ok(Ptx::embedded()) };
+/// The file of [`load_ptx`], as reports name it.
+pub(super) fn file_of_ptx(suite: &Suite, matches: &ArgMatches) -> String {
+    let given = matches.try_get_one::<String>("ptx").ok().flatten();
+    given.cloned().unwrap_or_else(|| suite.file().display().to_string())
+}
+
+/// The PTX beside the source that is carried out: nothing depends on it.
+pub(super) fn beside(suite: &Suite) -> Ptx {
+    match suite.module {
+        Module::BuiltIn { text, .. } => Ptx::new(text),
+        Module::Package { .. } => Ptx::new(input::text(suite.file(), input::SOURCE).unwrap_or_default()),
+    }
+}
+
+/// The PTX that the user named, or the suite's, of the sources as they are.
+pub(super) fn load_ptx(suite: &Suite, matches: &ArgMatches) -> Result<Ptx, Usage> {
+    let Some(file) = matches.get_one::<String>("ptx") else {
+        return match suite.module {
+            Module::BuiltIn { text, .. } => Ok(Ptx::new(text)),
+            Module::Package { folder } => Ok(package::fresh(suite, Path::new(folder), &report::say)?),
+        };
+    };
     let text = input::text(file, input::SOURCE).context("--ptx")?;
     Ok(Ptx::new(text))
 }
 
-fn selected(matches: &ArgMatches) -> Result<Selection, Usage> {
+fn selected(suite: &Suite, matches: &ArgMatches) -> Result<Selection, Usage> {
     let pattern = matches.get_one::<String>("kernel");
-    let kernels = pattern.map(|pattern| cases::kernels(pattern)).transpose().map_err(anyhow::Error::from)?;
-    Ok(Selection { kernels, values: values(matches) })
+    let kernels = pattern.map(|pattern| cases::kernels(suite, pattern)).transpose().map_err(anyhow::Error::from)?;
+    Ok(Selection { kernels, values: values(suite, matches) })
 }
 
 /// What was given for each axis.
-pub(super) fn values(matches: &ArgMatches) -> BTreeMap<String, Vec<Value>> {
+pub(super) fn values(suite: &Suite, matches: &ArgMatches) -> BTreeMap<String, Vec<Value>> {
     let mut values = BTreeMap::new();
-    for axis in cases::axes() {
+    for axis in cases::axes(suite) {
         if let Some(given) = matches.get_many::<Value>(axis.name) {
             let mut values_of_axis: Vec<Value> = Vec::new();
             for value in given {
@@ -131,33 +152,33 @@ pub(super) fn values(matches: &ArgMatches) -> BTreeMap<String, Vec<Value>> {
 }
 
 /// The runs asked for, by default of these sizes.
-pub(super) fn runs(matches: &ArgMatches, sizes: Sizes, sm_count: u32) -> Result<Vec<Run>, Usage> {
+pub(super) fn runs(suite: &Suite, matches: &ArgMatches, sizes: Sizes, sm_count: u32) -> Result<Vec<Run>, Usage> {
     let sizes = match matches.get_one::<String>("sizes").map(String::as_str) {
         Some("large") => Sizes::Large,
         Some(_) => Sizes::Small,
         None => sizes,
     };
-    Ok(selected(matches)?.runs(sizes, sm_count).map_err(anyhow::Error::from)?)
+    Ok(selected(suite, matches)?.runs(suite, sizes, sm_count).map_err(anyhow::Error::from)?)
 }
 
 /// The same for a GPU, there or not, which is given no counterexample.
-pub(super) fn runs_on_gpu(matches: &ArgMatches, sizes: Sizes, sm_count: u32) -> Result<Vec<Run>, Usage> {
-    let runs = runs(matches, sizes, sm_count)?;
-    match runs.iter().find(|run| run.is_counterexample()) {
+pub(super) fn runs_on_gpu(suite: &Suite, matches: &ArgMatches, sizes: Sizes, sm_count: u32) -> Result<Vec<Run>, Usage> {
+    let runs = runs(suite, matches, sizes, sm_count)?;
+    match runs.iter().find(|run| run.is_counterexample(suite)) {
         Some(run) => Err(anyhow::Error::from(SelectError::Counterexample(run.kernel.name)).into()),
         None => Ok(runs),
     }
 }
 
 /// The arguments that select the same runs in a child process.
-pub(super) fn same_runs(matches: &ArgMatches) -> Vec<std::ffi::OsString> {
+pub(super) fn same_runs(suite: &Suite, matches: &ArgMatches) -> Vec<std::ffi::OsString> {
     let mut arguments = Vec::new();
     for name in ["kernel", "ptx", "sizes"] {
         if let Some(value) = matches.get_one::<String>(name) {
             arguments.push(format!("--{name}={value}").into());
         }
     }
-    for axis in cases::axes() {
+    for axis in cases::axes(suite) {
         if let Some(values) = matches.get_many::<Value>(axis.name) {
             let values: Vec<_> = values.map(ToString::to_string).collect();
             arguments.push(format!("--{}={}", axis.name, values.join(",")).into());

@@ -2,19 +2,19 @@
 
 use super::options::{machine, selection};
 use super::output::{Output, json};
-use super::selection::{fronts, on_ptx, runs, simulator_options};
+use super::selection::{beside, fronts, on_ptx, runs, simulator_options};
 use crate::bench;
 use crate::cases::{Run, Sizes};
 use crate::front::Front;
-use crate::ptx::Ptx;
 use crate::record::Machine;
 use crate::sim;
+use crate::suite::Suite;
 use anyhow::Result;
 use clap::builder::PossibleValuesParser;
 use clap::{Arg, ArgMatches, Command};
 
 /// The command with its options.
-pub(super) fn command() -> Command {
+pub(super) fn command(suite: &Suite) -> Command {
     let command = Command::new("simulate")
         .about("Run kernels on the CPU and count what they ask of the memory system")
         .long_about(
@@ -36,26 +36,27 @@ pub(super) fn command() -> Command {
                 .help("Count the transactions of this compute capability too: 1.0, 1.2, 2.0, or 7.0 and later")
                 .value_parser(PossibleValuesParser::new(sim::Arch::ALL.map(sim::Arch::name))),
         );
-    selection(command)
+    selection(suite, command)
 }
 
 /// Simulates what was asked for; false if a case failed.
-pub(super) fn run(matches: &ArgMatches) -> Result<bool> {
+pub(super) fn run(suite: &Suite, matches: &ArgMatches) -> Result<bool> {
     let [_, is_ptx] = fronts(matches, false)?;
     if !is_ptx {
-        return simulate(matches, "simulate", None);
+        return simulate(suite, matches, "simulate", None);
     }
     let machine = Machine::simulator();
-    let (front, runs) = on_ptx(matches, runs(matches, Sizes::Small, machine.sm_count)?)?;
-    let output = Output::new("simulate", machine, &front.ptx(), json(matches)?, runs.len());
+    let (front, runs) = on_ptx(suite, matches, runs(suite, matches, Sizes::Small, machine.sm_count)?)?;
+    let output =
+        Output::new("simulate", machine, front.ptx().expect("it carries out a build"), json(matches)?, runs.len());
     simulated(matches, &front, &runs, output)
 }
 
 /// Simulates; `first` is said before anything else.
-pub(super) fn simulate(matches: &ArgMatches, command: &str, first: Option<&str>) -> Result<bool> {
+pub(super) fn simulate(suite: &Suite, matches: &ArgMatches, command: &str, first: Option<&str>) -> Result<bool> {
     let machine = Machine::simulator();
-    let runs = runs(matches, Sizes::Small, machine.sm_count)?;
-    let output = Output::new(command, machine, &Ptx::embedded(), json(matches)?, runs.len());
+    let runs = runs(suite, matches, Sizes::Small, machine.sm_count)?;
+    let output = Output::new(command, machine, &beside(suite), json(matches)?, runs.len());
     if let Some(first) = first {
         output.say(first)?;
     }

@@ -12,12 +12,13 @@ use crate::record::{Machine, Report};
 use crate::report::{self, Target};
 use crate::sim::Options;
 use crate::spatter::{self, Configured, Seen, TALLIED};
+use crate::suite::Suite;
 use anyhow::Result;
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use serde_json::json;
 
 /// The command with its options.
-pub(super) fn command() -> Command {
+pub(super) fn command(_: &Suite) -> Command {
     Command::new("spatter")
         .about("Run the patterns of a Spatter file: counted and verified, on a GPU measured")
         .long_about(
@@ -65,7 +66,7 @@ pub(super) fn command() -> Command {
 }
 
 /// Runs what the file says; false if a configuration failed.
-pub(super) fn run(matches: &ArgMatches) -> Result<bool> {
+pub(super) fn run(suite: &Suite, matches: &ArgMatches) -> Result<bool> {
     refuse_idle(matches, &OF_GPU)?;
     let file = matches.get_one::<String>("file").expect("is required");
     let mut configured = spatter::read(file).map_err(|error| Usage(error.into()))?;
@@ -77,7 +78,7 @@ pub(super) fn run(matches: &ArgMatches) -> Result<bool> {
         let warnings = configured.iter().flat_map(|of| of.warnings.iter().map(move |warning| (of.number, warning)));
         warnings.for_each(|(number, warning)| report::say(&format!("warning: {file}: entry {number}: {warning}")));
     }
-    let ptx = load_ptx(matches)?;
+    let ptx = load_ptx(suite, matches)?;
     let gpu = match chosen_machine(matches) {
         On::Sim => Err("as asked for".to_owned()),
         On::Gpu => Ok(Gpu::open(ptx.text()).map_err(|error| Usage(anyhow::Error::new(error).context("--on gpu")))?),

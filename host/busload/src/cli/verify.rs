@@ -13,12 +13,13 @@ use crate::cuda::Gpu;
 use crate::front::Front;
 use crate::record::Machine;
 use crate::report::{self, Target};
+use crate::suite::Suite;
 use anyhow::Result;
 use clap::builder::PossibleValuesParser;
 use clap::{Arg, ArgAction, ArgMatches, Command};
 
 /// The command with its options.
-pub(super) fn command() -> Command {
+pub(super) fn command(suite: &Suite) -> Command {
     let command = Command::new("verify")
         .about("Compare every result with its reference: from the source, from the PTX, and on the GPU where there is one")
         .long_about(
@@ -38,14 +39,14 @@ pub(super) fn command() -> Command {
         .arg(ptx().help("Take the kernels of this PTX instead of those built in: on the CPU, and on a GPU"))
         .arg(resume())
         .arg(Arg::new("once").long("once").action(ArgAction::SetTrue).hide(true));
-    selection(command)
+    selection(suite, command)
 }
 
 /// Verifies on both machines; false if a case failed.
-pub(super) fn run(matches: &ArgMatches) -> Result<bool> {
+pub(super) fn run(suite: &Suite, matches: &ArgMatches) -> Result<bool> {
     refuse_idle(matches, &[])?;
     let [is_source, is_ptx] = fronts(matches, true)?;
-    let ptx = load_ptx(matches)?;
+    let ptx = load_ptx(suite, matches)?;
     let on = chosen_machine(matches);
     let gpu = match on {
         On::Sim => None,
@@ -60,12 +61,12 @@ pub(super) fn run(matches: &ArgMatches) -> Result<bool> {
     let machine = gpu.as_ref().map_or_else(Machine::simulator, |gpu| Machine::gpu(gpu.facts()));
     let simulated = match (on, child) {
         (On::Gpu, _) | (_, Some(_)) => Vec::new(),
-        (On::Auto | On::Sim, None) => runs(matches, Sizes::Small, Machine::simulator().sm_count)?,
+        (On::Auto | On::Sim, None) => runs(suite, matches, Sizes::Small, Machine::simulator().sm_count)?,
     };
-    let on_ptx = (is_ptx && !simulated.is_empty()).then(|| on_ptx(matches, simulated.clone())).transpose()?;
+    let on_ptx = (is_ptx && !simulated.is_empty()).then(|| on_ptx(suite, matches, simulated.clone())).transpose()?;
     let simulated = if is_source { simulated } else { Vec::new() };
     // The same cases on all machines: large sizes are for measuring.
-    let on_gpu_too = gpu.as_ref().map(|gpu| runs_on_gpu(matches, Sizes::Small, gpu.facts().sm_count));
+    let on_gpu_too = gpu.as_ref().map(|gpu| runs_on_gpu(suite, matches, Sizes::Small, gpu.facts().sm_count));
     let on_gpu_too = on_gpu_too.transpose()?.unwrap_or_default();
     let json = if child.is_some() { Some(Target::StandardOutput) } else { json(matches)? };
     let mut output = Output::new(

@@ -1,11 +1,10 @@
-//! The parts of a kernel's source in which it touches memory. The text of the suite's kernels is built in, so their sources need not be
-//! at hand.
+//! The parts of a kernel's source in which it touches memory.
 
 use crate::sim::Position;
-use gpu::kernels::{FAMILIES, SOURCES};
+use crate::texts;
 use gpu::suite::Kernel;
 use serde::Serialize;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A function, or a part of a file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -53,36 +52,45 @@ impl Excerpt {
     }
 }
 
-/// The kernel's function, and then every other one that a position stands in.
+/// The kernel's function, and then every other one that a position stands in. Of a file that is not at hand the positions alone.
 pub(super) fn excerpts(kernel: &Kernel, positions: impl Iterator<Item = Position>) -> Vec<Excerpt> {
+    let mut texts = BTreeMap::new();
+    let mut text_of = |file| texts.entry(file).or_insert_with(|| texts::of(kernel, file)).clone();
     // The kernel's item begins with its documentation.
-    let text = text(kernel.file).unwrap_or_default();
-    let lines = text.lines().zip(1..).skip(kernel.line as usize - 1);
-    let own = lines.into_iter().find(|(line, _)| is_function(line)).map(|(_, number)| (kernel.file, number));
+    let own = text_of(kernel.file).and_then(|text| {
+        let mut lines = text.lines().zip(1..).skip(kernel.line as usize - 1);
+        lines.find(|(line, _)| is_function(line)).map(|(_, number)| (kernel.file, number))
+    });
     let mut excerpts: Vec<Excerpt> = Vec::new();
     for (file, line) in own.into_iter().chain(positions.map(|position| (position.file, position.line))) {
         if !excerpts.iter().any(|excerpt| excerpt.contains(file, line)) {
-            excerpts.extend(function(file, line));
+            let text = text_of(file);
+            let function = text.as_deref().and_then(|text| function(file, text, line));
+            let around = || Excerpt::of_file(file, text.as_deref(), &BTreeSet::from([line]));
+            excerpts.extend(function.map_or_else(around, |function| vec![function]));
         }
     }
     excerpts
 }
 
-/// The text of a family's file.
-fn text(file: &str) -> Option<&'static str> {
-    let stands_in = |kernels: &[gpu::suite::Entry]| kernels.iter().any(|entry| entry.kernel.file == file);
-    FAMILIES.iter().zip(SOURCES).find(|(family, _)| stands_in(family.kernels)).map(|(_, text)| *text)
-}
-
-/// Whether a line begins a function outside every other item.
+/// Whether a line begins a function.
 fn is_function(line: &str) -> bool {
-    !line.starts_with([' ', '/', '#']) && line.contains("fn ")
+    let is_qualifier = |word: &str| word.starts_with("pub") || ["const", "unsafe", "extern", "async"].contains(&word);
+    let head = line.split_once("fn ").map(|(head, _)| head);
+    head.is_some_and(|head| head.split_whitespace().all(is_qualifier))
 }
 
-/// The function around a line; as the sources are formatted, it ends with the next brace at the margin.
-fn function(file: &'static str, line: u32) -> Option<Excerpt> {
-    let lines: Vec<_> = text(file)?.lines().collect();
-    let first = lines[..line as usize].iter().rposition(|line| is_function(line))?;
-    let last = first + lines[first..].iter().position(|line| *line == "}")?;
-    Some(Excerpt::new(file, first as u32 + 1, &lines[first..=last]))
+/// Spaces before the first other character.
+fn margin(line: &str) -> usize {
+    line.len() - line.trim_start_matches(' ').len()
+}
+
+/// The function around a line; as the sources are formatted, it ends with the next brace at its margin.
+fn function(file: &str, text: &str, line: u32) -> Option<Excerpt> {
+    let lines: Vec<_> = text.lines().collect();
+    let within = lines.get(..line as usize)?;
+    let first = within.iter().rposition(|line| is_function(line))?;
+    let end = format!("{}}}", " ".repeat(margin(lines[first])));
+    let last = first + lines[first..].iter().position(|line| *line == end)?;
+    (last + 1 >= line as usize).then(|| Excerpt::new(file, first as u32 + 1, &lines[first..=last]))
 }

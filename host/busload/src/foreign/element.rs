@@ -7,7 +7,7 @@ use gpu::suite::{Element, f16};
 pub struct Type {
     /// What launch files call it.
     pub name: &'static str,
-    /// How it is kept: `bf16` as 16 bits.
+    /// The elements.
     pub element: Element,
 }
 
@@ -20,7 +20,7 @@ const TYPES: [Type; 12] = {
         of(Element::F32),
         of(Element::F64),
         of(Element::F16),
-        Type { name: "bf16", element: Element::U16 },
+        of(Element::BF16),
         of(Element::I8),
         of(Element::U8),
         of(Element::I16),
@@ -47,7 +47,7 @@ impl Type {
     /// Whether it is a floating-point number.
     #[must_use]
     pub fn is_float(self) -> bool {
-        self.name == "bf16" || matches!(self.element, Element::F16 | Element::F32 | Element::F64)
+        matches!(self.element, Element::F16 | Element::BF16 | Element::F32 | Element::F64)
     }
 
     /// Bytes an element.
@@ -72,7 +72,7 @@ impl Type {
     #[must_use]
     pub fn bits(self, value: f64) -> u64 {
         match self.element {
-            _ if self.name == "bf16" => bf16_bits(value).into(),
+            Element::BF16 => bf16_bits(value).into(),
             Element::F16 => f16::from_f64(value).to_bits().into(),
             Element::F32 => (value as f32).to_bits().into(),
             Element::F64 => value.to_bits(),
@@ -89,10 +89,7 @@ impl Type {
     /// The number that an element's bits are.
     #[must_use]
     pub fn value(self, bits: u64) -> f64 {
-        match self.name {
-            "bf16" => f32::from_bits((bits as u32) << 16).into(),
-            _ => plan::verify::value(self.element, bits),
-        }
+        plan::verify::value(self.element, bits)
     }
 
     /// An element as text.

@@ -62,7 +62,7 @@ pub fn descr(ty: Type) -> &'static str {
         Element::I8 => "|i1",
         Element::U8 => "|u1",
         Element::I16 => "<i2",
-        Element::U16 => "<u2",
+        Element::U16 | Element::BF16 => "<u2",
         Element::F16 => "<f2",
         Element::I32 => "<i4",
         Element::U32 => "<u4",

@@ -37,7 +37,7 @@ pub struct Done {
     pub lost: bool,
 }
 
-/// Launches on a GPU, compares with what was simulated, and times it.
+/// Launches on a GPU, compares with what was simulated, and times it in so many samples, if any.
 pub fn run(gpu: &Gpu, ready: &Ready, simulated: &Outcome, samples: u32) -> Done {
     let mut record = OnGpu { compared: Vec::new(), timed: None, error: None };
     let mut lost = false;
@@ -48,6 +48,9 @@ pub fn run(gpu: &Gpu, ready: &Ready, simulated: &Outcome, samples: u32) -> Done 
     let parameters: Vec<_> = parameters.collect();
     let done = gpu.prepare_entry(ready.entry, &ready.plan, &parameters, ready.filled.clone()).and_then(|prepared| {
         record.compared = compare(&prepared, ready, simulated)?;
+        if samples == 0 {
+            return Ok(());
+        }
         let samples = Samples { warm_up: 3, count: samples, l2: L2::Cold };
         let samples_ms = measure(samples, || prepared.sample(true))?;
         record.timed = Some(timed(samples_ms, L2::Cold, ready.plan.bytes, None, gpu.facts().peak_gbps));

@@ -31,13 +31,14 @@ pub(crate) fn find(form: &Form<'_>) -> Option<(Alu, Option<u32>)> {
         _ => {}
     }
     let ty = form.ty()?;
+    let joins = matches!(form.opcode, "prmt" | "bfi");
     let alu = match ty {
         Type::Float(32 | 64) => return float::find(form),
         Type::Float(_) | Type::Bf16 | Type::F16x2 | Type::Bf16x2 => return half::find(form),
         Type::U16x2 | Type::S16x2 => pairs(form, ty),
         _ => integer::find(form),
     };
-    alu.map(|alu| (alu, None))
+    alu.map(|alu| (Alu { joins, ..alu }, None))
 }
 
 /// A copy within a width.

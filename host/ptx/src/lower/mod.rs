@@ -380,7 +380,7 @@ impl<'m, 'a> Lowering<'m, 'a> {
             return Err(format!("it has {} operands that are read, and takes {}", sources.len(), alu.sources.len()));
         }
         slots[1..=sources.len()].copy_from_slice(sources);
-        self.emit(Op::Alu { run: alu.run, slots, classes: Classes::new(alu.target, alu.sources) });
+        self.emit(Op::Alu { run: alu.run, slots, classes: Classes::new(&alu) });
         Ok(())
     }
 

@@ -1,22 +1,20 @@
 //! The copies of a block that have begun and not arrived.
 
-use engine::{Instruction, Pc};
+use engine::{Instruction, UnderWay};
 
 /// The copies of a block that have not arrived.
 #[derive(Default)]
 pub(super) struct Copies {
     /// In the order in which they began.
-    pub(super) copies: Vec<UnderWay>,
+    pub(super) copies: Vec<Copy>,
     /// How many groups each lane of each warp has made up.
     pub(super) groups: Vec<[u32; 32]>,
-    /// Who copies to each word of shared memory, and by which instruction, if the sanitizer looks.
-    pub(super) words: Vec<Option<(u32, Pc)>>,
-    /// How many words that are.
-    watched: usize,
+    /// Where they go, if the sanitizer looks.
+    pub(super) under_way: UnderWay,
 }
 
 /// A copy by some lanes of a warp.
-pub(super) struct UnderWay {
+pub(super) struct Copy {
     pub(super) warp: usize,
     pub(super) lanes: u32,
     /// How many groups each lane had made up before.
@@ -37,16 +35,7 @@ impl Copies {
     pub(super) fn clear(&mut self) {
         self.copies.clear();
         self.groups.fill([0; 32]);
-        if self.watched > 0 {
-            self.words.fill(None);
-            self.watched = 0;
-        }
-    }
-
-    /// Whether the sanitizer looks for copies that have not arrived.
-    #[inline(always)]
-    pub(super) fn are_under_way(&self) -> bool {
-        self.watched > 0
+        self.under_way.clear();
     }
 
     /// The lanes have made up a group.
@@ -57,17 +46,5 @@ impl Copies {
             .enumerate()
             .filter(lane_of)
             .for_each(|(_, groups)| *groups = groups.saturating_add(1));
-    }
-
-    /// Has words watched, or no longer.
-    pub(super) fn watch(&mut self, place: u64, width: u64, by: Option<(u32, Pc)>) {
-        let words = (place / 4) as usize..(place + width).div_ceil(4) as usize;
-        if words.end > self.words.len() {
-            self.words.resize(words.end, None);
-        }
-        for word in &mut self.words[words] {
-            self.watched = self.watched + usize::from(by.is_some()) - usize::from(word.is_some());
-            *word = by;
-        }
     }
 }

@@ -4,11 +4,11 @@
 //! a copy is to bring, and from then on the copy is a store by its thread, which barriers order as any other.
 
 use super::block::Runner;
-use super::copies::UnderWay;
+use super::copies::Copy;
 use super::region::store;
 use crate::program::Ahead;
-use engine::{Kind, Look, Pc, Request, triple};
-use gpu::suite::{Operation, Space};
+use engine::{Look, Pc, Request};
+use gpu::suite::Space;
 use std::sync::Arc;
 
 /// Copies of a block that are kept under way, at most: of more the first arrives though nobody waits for it.
@@ -65,18 +65,10 @@ impl Runner {
             self.arrive(&first, first.lanes);
         }
         let groups = self.copies.groups[warp];
-        self.copies.copies.push(UnderWay {
-            warp,
-            lanes: active,
-            groups,
-            cells: found.cells,
-            places,
-            data,
-            instruction,
-        });
+        self.copies.copies.push(Copy { warp, lanes: active, groups, cells: found.cells, places, data, instruction });
         if self.worker.look() != Look::Away {
             for lane in (0..32).filter(|lane| active >> lane & 1 == 1) {
-                self.copies.watch(places[lane], width, Some(((32 * warp + lane) as u32, pc)));
+                self.copies.under_way.watch(places[lane], width, Some(((32 * warp + lane) as u32, pc)));
             }
         }
         true
@@ -107,7 +99,7 @@ impl Runner {
     }
 
     /// A copy of some lanes arrives.
-    fn arrive(&mut self, copy: &UnderWay, lanes: u32) {
+    fn arrive(&mut self, copy: &Copy, lanes: u32) {
         if lanes == 0 {
             return;
         }
@@ -117,9 +109,9 @@ impl Runner {
         unsafe { store(width as usize, lanes, &|lane: usize| copy.cells[lane], data) };
         let indices = copy.places.map(|place| place >> copy.instruction.log_width());
         self.look(copy.warp, &Request::new(copy.instruction, lanes, None, 0, &indices));
-        if self.copies.are_under_way() {
+        if self.copies.under_way.is_any() {
             for lane in (0..32).filter(|lane| lanes >> lane & 1 == 1) {
-                self.copies.watch(copy.places[lane], width, None);
+                self.copies.under_way.watch(copy.places[lane], width, None);
             }
         }
     }
@@ -132,23 +124,12 @@ impl Runner {
             return true;
         }
         let width = request.instruction.width();
-        let mut found = None;
-        let words = &self.copies.words;
+        let (under_way, mut found) = (&self.copies.under_way, None);
         request.each(request.mask, |lane, place| {
-            let [begin, end] = [place / 4, (place + width).div_ceil(4)].map(|word| (word as usize).min(words.len()));
-            if found.is_none() {
-                found = words[begin..end].iter().find_map(|by| *by).map(|by| (lane, place, by));
-            }
+            found = found.or_else(|| under_way.find(place, width).map(|copy| (lane, place, copy)));
         });
-        let Some((lane, place, (thread, pc))) = found else { return true };
-        let (name, offset) = self.worker.shared.name(place);
-        let who = triple(self.job.launch.thread_idx(thread));
-        let verb = if request.instruction.operation == Operation::Load { "reads" } else { "writes" };
-        let detail = format!(
-            "a thread {verb} {width} bytes at byte {offset} of `{name}`, to which a copy of thread {who} is under way:              it arrives when that thread waits for its group (`cp.async.wait_group`), and for others behind a barrier"
-        );
-        let [at, other] = [request.instruction.pc, pc].map(|pc| Some(pc.position()));
-        self.worker.find(32 * warp + lane, Kind::Race, at, other, detail);
+        let Some((lane, place, copy)) = found else { return true };
+        self.worker.find_under_way(32 * warp + lane, request.instruction, place, copy);
         false
     }
 }

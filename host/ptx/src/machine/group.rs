@@ -129,7 +129,7 @@ impl Runner {
             indices.iter_mut().zip(places).for_each(|(index, place)| *index = place >> instruction.log_width());
             let mask = u32::MAX >> (32 - places.len());
             let request = Request::new(instruction, mask, None, 0, &indices);
-            if self.copies.are_under_way() && !self.have_arrived(warp, &request) {
+            if self.copies.under_way.is_any() && !self.have_arrived(warp, &request) {
                 return false;
             }
             self.look(warp, &request);

@@ -56,7 +56,7 @@ impl Runner {
     /// Has a request looked at, and counted; false if it goes where a copy has not arrived, which is a finding.
     #[inline(always)]
     pub(super) fn tell(&mut self, number: usize, warp: usize, request: &Request<'_>) -> bool {
-        if self.copies.are_under_way() && !self.have_arrived(warp, request) {
+        if self.copies.under_way.is_any() && !self.have_arrived(warp, request) {
             return false;
         }
         self.look(warp, request);

@@ -33,6 +33,7 @@ add.u32 %r1, %r1, 1; setp.lt.u32 %p2, %r1, 3; @%p2 bra L; ret;",
             "%d1",
             0,
         ),
+        ("prmt.b32 %r1, %r2, %r3, 0x7604; st.global.b32 [%out], %r1; ret;", "%r1", 0),
         ("selp.b64 %d1, 1, %d2, %p1; st.global.b64 [%out], %d1; ret;", "%d1", 0),
         ("setp.lt.u32 %p1, %i, 9; selp.b64 %d1, 1, %d2, %p1; st.global.b64 [%out], %d1; ret;", "%d1", 9),
     ] {
@@ -67,6 +68,9 @@ setp.eq.u32 %p2, %i, 0; @%p2 st.global.b32 [%out], %r3; ret;",
     );
     // Half of a pair.
     clean("mov.b32 %r1, 3; mov.b64 %d1, {%r1, %r2}; cvt.u32.u64 %r3, %d1; st.global.b32 [%out], %r3; ret;");
+    // Bytes of which some are never looked at, as structures of three bytes are put together.
+    clean("mov.b32 %r1, 3; prmt.b32 %r2, %r3, %r1, 0x7604; st.global.u8 [%out], %r2; ret;");
+    clean("mov.b32 %r1, 3; bfi.b32 %r2, %r1, %r3, 0, 8; st.global.u8 [%out], %r2; ret;");
     clean("setp.ne.u32 %p1, %i, 99; selp.b64 %d1, 1, %d2, %p1; st.global.b64 [%out], %d1; ret;");
 }
 

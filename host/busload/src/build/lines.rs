@@ -12,12 +12,9 @@
 use anyhow::{Result, ensure};
 use std::fmt::Write;
 
-/// Where the suite's kernels are.
-pub(crate) const KERNELS: &str = "gpu/src/kernels/";
-
 /// The compiler's PTX with the positions of kernels whose files are under `folder`, and without comments and what only a debugger reads. An instruction
 /// that belongs to no line of a kernel goes with the one before it.
-pub(crate) fn of_kernels(ptx: &str, folder: &str) -> Result<String> {
+pub(super) fn of_kernels(ptx: &str, folder: &str) -> Result<String> {
     let mut out = String::new();
     let mut files = Vec::new();
     let mut last = None;
@@ -127,12 +124,12 @@ $L__BB1_2:
 \t.file\t1 \"gpu/src/kernels/copy.rs\"
 \t.file\t2 \"gpu/src/kernels/b.rs\"
 ";
-        assert_eq!(of_kernels(ptx, KERNELS).expect("it has lines"), expected);
+        assert_eq!(of_kernels(ptx, "gpu/src/kernels/").expect("it has lines"), expected);
     }
 
     #[test]
     fn ptx_without_lines_is_refused() {
-        let error = of_kernels("\t.loc\t1 55 0\n\tret;\n", KERNELS).expect_err("it has no comment");
+        let error = of_kernels("\t.loc\t1 55 0\n\tret;\n", "gpu/src/kernels/").expect_err("it has no comment");
         assert!(error.to_string().contains("gpu/src/kernels/"), "{error}");
     }
 }

@@ -1,0 +1,31 @@
+//! Small kernels, a file a group of the facade's primitives, each kernel with its reference and its counts in closed form.
+//!
+//! They are no curriculum: each asks one thing of a machine, so that every machine can be held to it, and Nsight Compute's
+//! counters to the simulator's. The crate compiles for a GPU as the suite does.
+
+#![no_std]
+#![cfg_attr(target_arch = "nvptx64", allow(internal_features, missing_docs, clippy::missing_safety_doc))]
+#![cfg_attr(target_arch = "nvptx64", feature(abi_ptx, asm_experimental_arch, link_llvm_intrinsics, stdarch_nvptx))]
+
+macro_rules! families {
+    ($($(#[$doc:meta])* $family:ident)*) => {
+        $($(#[$doc])* pub mod $family;)*
+        gpu::device::host_only! {
+            /// Every family, in the order of the facade's files.
+            pub static FAMILIES: &[&gpu::suite::Family] = &[$(&$family::FAMILY),*];
+        }
+    };
+}
+
+families! {
+    /// Scalars side by side.
+    vectors
+    /// From global to shared memory.
+    copies
+    /// Values from lane to lane.
+    shuffles
+    /// What a warp finds out about all its lanes.
+    votes
+    /// Arrays that a thread has for itself.
+    locals
+}
