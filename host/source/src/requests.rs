@@ -7,7 +7,7 @@
 use crate::place::pc;
 use engine::{Instruction, Request};
 use gpu::device::host::{Expected, Lane, Number, Op, Site};
-use gpu::suite::Space;
+use gpu::suite::{Operation, Space};
 use rustc_hash::FxHashMap;
 use std::cell::RefCell;
 use std::ops::Range;
@@ -86,6 +86,7 @@ fn instruction(site: Site) -> Instruction {
     let mut known = Instruction::new(pc(site.at()), site.space(), site.operation(), log_width);
     known.past_l1 = site.is_past_l1();
     known.adds_integers = matches!(site.access().op(), Op::AtomicAdd(Number::U32 | Number::U64));
+    known.is_loop = site.space() == Space::Shared && site.operation() == Operation::Atomic && !known.adds_integers;
     known
 }
 
