@@ -94,6 +94,8 @@ pub struct Instruction {
     pub scope: Option<Scope>,
     /// Whether it adds integers, which the compiler may add up within the warp.
     pub adds_integers: bool,
+    /// Whether ptxas makes a loop of compare-and-swaps of it: an atomic on floats, or on 64 bits, in shared memory.
+    pub is_loop: bool,
     log_width: u8,
 }
 
@@ -103,7 +105,7 @@ impl Instruction {
     pub fn new(pc: Pc, space: Space, operation: Operation, log_width: u8) -> Self {
         let past_l1 = operation != Operation::Load;
         let scope = (operation == Operation::Atomic).then_some(Scope::Device);
-        Self { pc, space, operation, past_l1, scope, adds_integers: false, log_width }
+        Self { pc, space, operation, past_l1, scope, adds_integers: false, is_loop: false, log_width }
     }
 
     /// Bytes a lane.

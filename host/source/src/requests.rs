@@ -86,7 +86,9 @@ fn instruction(site: Site) -> Instruction {
     let mut known = Instruction::new(pc(site.at()), site.space(), site.operation(), log_width);
     known.past_l1 = site.is_past_l1();
     known.scope = site.scope();
-    known.adds_integers = matches!(site.access().op(), Op::Atomic { adds_integers: true, .. });
+    if let Op::Atomic { adds_integers, is_loop, .. } = site.access().op() {
+        (known.adds_integers, known.is_loop) = (adds_integers, is_loop);
+    }
     known
 }
 

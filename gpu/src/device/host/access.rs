@@ -41,6 +41,8 @@ pub enum Op {
         scope: Scope,
         /// Whether it adds integers.
         adds_integers: bool,
+        /// Whether ptxas makes a loop of compare-and-swaps of it.
+        is_loop: bool,
     },
 }
 
@@ -51,7 +53,7 @@ impl Op {
             Op::Load(cache) => cache as u8,
             Op::Store => 16,
             Op::StoreVolatile => 17,
-            Op::Atomic { scope, adds_integers } => 32 + 2 * scope as u8 + adds_integers as u8,
+            Op::Atomic { scope, adds_integers, is_loop } => 32 + 4 * scope as u8 + 2 * adds_integers as u8 + is_loop as u8,
         }
     }
 
@@ -121,23 +123,24 @@ impl Access {
     const WIDTHS: usize = 5;
 
     /// The kinds. Every load through the L1 is of one kind to a machine.
-    pub const EACH: [(Space, Op); 17] = [
+    pub const EACH: [(Space, Op); 18] = [
         (Space::Global, Op::Load(Cache::All)),
         (Space::Global, Op::Load(Cache::Global)),
         (Space::Global, Op::Load(Cache::Volatile)),
         (Space::Global, Op::Store),
         (Space::Global, Op::StoreVolatile),
-        (Space::Global, Op::Atomic { scope: Scope::Block, adds_integers: false }),
-        (Space::Global, Op::Atomic { scope: Scope::Block, adds_integers: true }),
-        (Space::Global, Op::Atomic { scope: Scope::Device, adds_integers: false }),
-        (Space::Global, Op::Atomic { scope: Scope::Device, adds_integers: true }),
-        (Space::Global, Op::Atomic { scope: Scope::System, adds_integers: false }),
-        (Space::Global, Op::Atomic { scope: Scope::System, adds_integers: true }),
+        (Space::Global, Op::Atomic { scope: Scope::Block, adds_integers: false, is_loop: false }),
+        (Space::Global, Op::Atomic { scope: Scope::Block, adds_integers: true, is_loop: false }),
+        (Space::Global, Op::Atomic { scope: Scope::Device, adds_integers: false, is_loop: false }),
+        (Space::Global, Op::Atomic { scope: Scope::Device, adds_integers: true, is_loop: false }),
+        (Space::Global, Op::Atomic { scope: Scope::System, adds_integers: false, is_loop: false }),
+        (Space::Global, Op::Atomic { scope: Scope::System, adds_integers: true, is_loop: false }),
         (Space::Shared, Op::Load(Cache::All)),
         (Space::Shared, Op::Load(Cache::Volatile)),
         (Space::Shared, Op::Store),
         (Space::Shared, Op::StoreVolatile),
-        (Space::Shared, Op::Atomic { scope: Scope::Block, adds_integers: false }),
+        (Space::Shared, Op::Atomic { scope: Scope::Block, adds_integers: false, is_loop: false }),
+        (Space::Shared, Op::Atomic { scope: Scope::Block, adds_integers: false, is_loop: true }),
         (Space::Constant, Op::Load(Cache::All)),
     ];
 

@@ -82,7 +82,7 @@ pub(crate) unsafe fn global_atomic<T: AtomicBackend>(
     value: T,
     compare: T,
 ) -> T {
-    let of = |scope, adds_integers| Access::of::<T>(Space::Global, Op::Atomic { scope, adds_integers });
+    let of = |scope, adds_integers| Access::of::<T>(Space::Global, Op::Atomic { scope, adds_integers, is_loop: false });
     let access = of(scope, change == Change::Add && T::NUMBER.is_integer());
     atomic(access, base, index as u64, change, value, compare)
 }
@@ -96,7 +96,10 @@ pub(crate) unsafe fn shared_atomic<T: AtomicBackend>(
     value: T,
     compare: T,
 ) -> T {
-    let op = Op::Atomic { scope: Scope::Block, adds_integers: false };
+    // The hardware has those of 32-bit integers, and exchanges.
+    let is_exchange = matches!(change, Change::Exch | Change::Cas);
+    let is_loop = !is_exchange && (size_of::<T>() == 8 || !T::NUMBER.is_integer());
+    let op = Op::Atomic { scope: Scope::Block, adds_integers: false, is_loop };
     let access = Access::of::<T>(Space::Shared, op);
     atomic(access, address.into(), index.into(), change, value, compare)
 }

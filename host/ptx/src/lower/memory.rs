@@ -205,6 +205,10 @@ impl<'m, 'a> Lowering<'m, 'a> {
             known.past_l1 |= space == Space::Global && instruction.modifiers().any(|own| past_l1.contains(&own));
             let is_integer = matches!(ty, Type::Unsigned(_) | Type::Signed(_));
             known.adds_integers = operation == Operation::Atomic && instruction.has("add") && is_integer;
+            let is_wide_or_float = width == 8 || matches!(ty, Type::Float(_) | Type::F16x2 | Type::Bf16 | Type::Bf16x2);
+            let is_exchange = instruction.has("exch") || instruction.has("cas");
+            known.is_loop =
+                operation == Operation::Atomic && space == Space::Shared && is_wide_or_float && !is_exchange;
             known
         };
         let instructions = [Space::Global, Space::Shared, Space::Constant].map(known);
