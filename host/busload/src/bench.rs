@@ -9,7 +9,7 @@ pub use crate::timing::L2;
 use crate::timing::{Timed, quantile, sorted, timed};
 use crate::verify::{self, Actual, Check, Mismatch, Written};
 use gpu::suite::{Before, Buffer, Counts, OTHER_POISON, POISON, Plan};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 /// Lane accesses that a simulation of a whole grid may take before blocks are sampled instead: some seconds. And those of a sample.
@@ -110,8 +110,10 @@ pub fn simulate_on(
 /// What is wrong with a simulated run: findings, then wrong results, then counts that are not the family's.
 fn judge(plan: &Plan, outcome: &Outcome, holds_counts: bool) -> Option<ErrorRecord> {
     if !outcome.findings.is_empty() {
-        let findings: Vec<_> = outcome.findings.iter().map(ToString::to_string).collect();
-        return error("findings", findings.join("\n"));
+        let mut lines: Vec<_> = outcome.findings.iter().map(ToString::to_string).collect();
+        let kinds: BTreeSet<_> = outcome.findings.iter().map(|finding| finding.kind).collect();
+        lines.extend(kinds.into_iter().filter_map(|kind| Some(format!("{}: {}", kind.name(), kind.remedy()?))));
+        return error("findings", lines.join("\n"));
     }
     if !outcome.blocks.complete() {
         return None;
@@ -121,11 +123,14 @@ fn judge(plan: &Plan, outcome: &Outcome, holds_counts: bool) -> Option<ErrorReco
         return error("verification", mismatch);
     }
     let differences = if holds_counts { count_differences(plan, outcome) } else { String::new() };
-    (!differences.is_empty()).then(|| error("counts", differences.trim_end())).flatten()
+    (!differences.is_empty()).then(|| error("counts", differences + WHICH)).flatten()
 }
 
-/// Where the counts of a whole grid are not the closed form of its family: a line for each operation on a buffer, with the counts
-/// that differ. Nothing if the plan states none.
+/// What to do about counts that are not as stated.
+const WHICH: &str = "Work out by hand which of the two is wrong: the closed form in the family's entry, or the kernel.";
+
+/// Where the counts of a whole grid are not the closed form of its family: a line for each operation on a buffer, with the
+/// source lines that make it and the counts that differ. Nothing if the plan states none.
 pub fn count_differences(plan: &Plan, outcome: &Outcome) -> String {
     if plan.expected.is_empty() {
         return String::new();
@@ -145,14 +150,32 @@ pub fn count_differences(plan: &Plan, outcome: &Outcome) -> String {
             let (buffer, operation, width) = key;
             let _ = writeln!(
                 differences,
-                "{}s of `{buffer}` at {width} bytes: the family's closed form gives {}, the simulator counted {}",
+                "{}s of `{buffer}` at {width} bytes ({}): the family's closed form gives {}, the simulator counted {}",
                 record::operation_name(*operation),
+                places(outcome.lines.get(key)),
                 model.join(", "),
                 counted.join(", ")
             );
         }
     }
     differences
+}
+
+/// The lines of accesses, file by file.
+fn places(positions: Option<&BTreeSet<sim::Position>>) -> String {
+    let mut places = String::new();
+    let mut before = ("", 0);
+    for position in positions.into_iter().flatten() {
+        let (file, line) = (position.file, position.line);
+        let _ = match before {
+            (same, known) if same == file && known == line => Ok(()),
+            (same, _) if same == file => write!(places, ", {line}"),
+            ("", _) => write!(places, "{file}:{line}"),
+            _ => write!(places, ", {file}:{line}"),
+        };
+        before = (file, line);
+    }
+    if places.is_empty() { "no line makes them".to_owned() } else { places }
 }
 
 /// What came of a run on a GPU.
