@@ -87,3 +87,43 @@ fn a_value_that_no_primitive_takes_is_refused_with_those_that_it_takes() {
         assert!(said.contains(reason) && said.contains(way_out) && said.contains("kernel.rs:6:"), "{call}: {said}");
     }
 }
+
+#[test]
+fn a_name_that_c_or_cuda_has_is_refused_with_another() {
+    for (name, owner) in [("printf", "C's library"), ("memcpy", "C's library"), ("rsqrt", "CUDA")] {
+        let said = refused(&format!(
+            "use gpu::device::prelude::*;\n#[kernel]\npub unsafe fn {name}(_src: Global<f32>) {{}}\n"
+        ));
+        assert!(said.contains(&format!("`{name}` is a name of {owner}")), "{said}");
+        assert!(said.contains(&format!("as in `copy_{name}`")) && said.contains("kernel.rs:3:"), "{said}");
+    }
+}
+
+#[test]
+fn what_touches_memory_past_the_facade_is_refused_with_the_way_through_it() {
+    for (body, says) in [
+        ("dst.store(0, *src);", "`src.load(0)` reads an element"),
+        ("*dst = 1.0;", "`dst.store(0, value)` writes one"),
+        ("dst.store(i, src[i]);", "`src.load(i)` reads an element"),
+        ("dst[i] = 1.0;", "`dst.store(i, value)` writes one"),
+        ("let p = 16 as *const f32; dst.store(i, *p);", "a kernel has no raw pointers"),
+    ] {
+        let said = refused(&format!(
+            "use gpu::device::prelude::*;\n#[kernel]\npub unsafe fn a_kernel(src: Global<f32>, dst: GlobalMut<f32>) {{\n    let i = \
+             thread::index_x();\n    {body}\n}}\n"
+        ));
+        assert!(said.contains(says) && said.contains("kernel.rs:5:"), "{body}: {said}");
+    }
+    let said = refused("use gpu::device::prelude::*;\n#[kernel]\npub unsafe fn a_kernel(src: *const f32) {}\n");
+    assert!(
+        said.contains("`*const f32` cannot be a kernel's parameter") && said.contains("`Global<f32>` to read"),
+        "{said}"
+    );
+}
+
+#[test]
+fn two_kernels_of_one_name_are_refused_at_the_second() {
+    let kernel = "#[kernel]\npub unsafe fn a_kernel(_src: Global<f32>) {}\n";
+    let said = refused(&format!("use gpu::device::prelude::*;\n{kernel}{kernel}"));
+    assert!(said.contains("the name `a_kernel` is defined multiple times") && said.contains("kernel.rs:5:"), "{said}");
+}

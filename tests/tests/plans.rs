@@ -7,7 +7,7 @@ use busload::front;
 use busload::predict::{Chip, Effort};
 use busload::report;
 use busload::sim::{self, Options, SimulationError};
-use busload_tests::{case, kernels, launch, on_threads, one_warp};
+use busload_tests::{case, kernels, launch, on_threads, one_warp, root};
 use gpu::device::prelude::*;
 use gpu::suite::{Buffer, Kernel, Plan, PlanError};
 use std::sync::Arc;
@@ -54,11 +54,14 @@ fn of_wrong_counts_those_that_differ_are_said() {
     let (record, table) = simulated(&wrong);
     let error = record.error.expect("the counts are wrong");
     // 1024x1024 elements, 4 sectors and a line for each 32.
-    assert_eq!(
-        error.message,
-        "loads of `src` at 4 bytes: the family's closed form gives 131077 sectors, 32767 lines, the simulator counted \
-         131072 sectors, 32768 lines"
+    let text = std::fs::read_to_string(root().join(wrong.kernel.file)).expect("the family's file");
+    let access = "dst.store(at(x, y, height), src.load(at(y, x, width)));";
+    let line = 1 + text.lines().position(|line| line.trim() == access).expect("the access");
+    let expected = format!(
+        "loads of `src` at 4 bytes (gpu/src/kernels/transpose.rs:{line}): the family's closed form gives 131077 sectors, 32767 \
+         lines, the simulator counted 131072 sectors, 32768 lines\nWork out by hand which of the two is wrong"
     );
+    assert!(error.message.starts_with(&expected), "{}", error.message);
     assert!(error.kind == "counts" && table.contains("no: counts"), "{table}");
     // One access is stated, and the others are not.
     let in_part = run("transpose_naive", |mut plan| {
@@ -66,7 +69,12 @@ fn of_wrong_counts_those_that_differ_are_said() {
         plan
     });
     let error = simulated(&in_part).0.error.expect("the stores are not stated").message;
-    assert!(error.starts_with("stores of `dst` at 4 bytes: the family's closed form gives 0 requests"), "{error}");
+    assert!(error.starts_with("stores of `dst` at 4 bytes (gpu/src/kernels/transpose.rs:"), "{error}");
+    assert!(error.contains("the family's closed form gives 0 requests"), "{error}");
+    // Of one that is stated no line makes any.
+    let too_much = run("transpose_naive", |plan| plan.atomics("dst", 4, gpu::suite::constant(1, 1)));
+    let error = simulated(&too_much).0.error.expect("there are no atomics").message;
+    assert!(error.starts_with("atomics of `dst` at 4 bytes (no line makes them): "), "{error}");
     // It states that it makes no access, and makes some.
     let none = run("transpose_naive", |mut plan| {
         plan.expected.iter_mut().for_each(|expected| expected.counts = Default::default());

@@ -155,7 +155,10 @@ fn a_recorded_prediction_is_what_is_predicted_today() {
         let kernels = Some(cases::kernels(&BUSLOAD, "^latency_").expect("kernels"));
         let runs =
             Selection { kernels, ..Selection::default() }.runs(&BUSLOAD, Sizes::Large, chip.sm_count).expect("runs");
-        assert!(!runs.is_empty(), "no kernel is called latency_*");
+        // A kernel that is newer than the file is none of its.
+        let is_recorded = |run: &Run| rows.iter().any(|row| row.kernel == run.kernel.name);
+        let runs: Vec<_> = runs.into_iter().filter(is_recorded).collect();
+        assert!(runs.len() > 5, "of the kernels latency_* {} are recorded", runs.len());
         for run in runs {
             let (name, case) = (run.kernel.name, run.case.to_string());
             let row = rows.iter().find(|row| row.kernel == name && row.case == case);

@@ -2,7 +2,7 @@
 //!
 //! `sources` knows whether the committed PTX is stale, `build` makes it, `rust_cuda`
 //! drives rust-cuda's toolchain, `corpus` takes the planted bugs to a GPU, `dist` the program to a machine without Rust,
-//! `docs` makes the tables and plots of `docs/`, `check` is what CI runs.
+//! `new` writes a kernel to begin from, `docs` makes the tables and plots of `docs/`, `check` is what CI runs.
 
 mod build;
 mod check;
@@ -10,6 +10,7 @@ mod command;
 mod corpus;
 mod dist;
 mod docs;
+mod new;
 mod rust_cuda;
 mod stats;
 
@@ -43,6 +44,7 @@ fn commands() -> Command {
         .name("cargo xtask")
         .bin_name("cargo xtask")
         .mut_subcommand("ptx", |_| ptx_command())
+        .subcommand(new::command())
         .subcommand(
             Command::new("dist").about("Make a folder to copy to a GPU machine without Rust").arg(
                 Arg::new("folder")
@@ -144,6 +146,7 @@ fn ptx_command() -> Command {
 fn run(matches: &ArgMatches, mut arguments: Vec<OsString>) -> Result<bool> {
     match matches.subcommand() {
         Some(("ptx", matches)) => ptx(matches),
+        Some(("new", matches)) => new::make(matches),
         Some(("dist", matches)) => dist::make(&folder(matches, "dist")),
         Some(("corpus", matches)) => corpus::write(&folder(matches, "target/corpus")),
         Some(("test", matches)) => check::test(matches.get_one::<String>("family").map(String::as_str)),

@@ -8,6 +8,9 @@
 //! What they expand to names the facade's crate as `busload_prelude`, which the facade's prelude brings into scope. So a kernel's crate may
 //! have it under any name, and a file without the prelude is told what it lacks.
 
+mod refuse;
+mod reserved;
+
 use proc_macro::TokenStream;
 use proc_macro2::{Delimiter, Group, Ident, Span, TokenStream as Tokens, TokenTree};
 use quote::{format_ident, quote, quote_spanned};
@@ -35,6 +38,7 @@ pub fn device(arguments: TokenStream, item: TokenStream) -> TokenStream {
 fn expand_kernel(arguments: Tokens, function: ItemFn) -> Result<Tokens, Error> {
     refuse_arguments(&arguments, "kernel")?;
     let ItemFn { attrs, vis, sig, block } = function;
+    refuse::name(&sig.ident)?;
     if sig.unsafety.is_none() {
         return Err(Error::new_spanned(
             sig.fn_token,
@@ -59,6 +63,8 @@ fn expand_kernel(arguments: Tokens, function: ItemFn) -> Result<Tokens, Error> {
     }
     let mut arrays = Vec::new();
     let statements: Tokens = block.stmts.iter().map(|statement| quote!(#statement)).collect();
+    let pointers = parameters.iter().filter(|(_, ty)| refuse::is_pointer(ty)).map(|(name, _)| name.clone());
+    refuse::past_the_facade(statements.clone(), pointers.collect())?;
     let body = name_arrays(mark_calls(statements, Vec::new()), &sig.ident, &mut arrays)?;
     let name = &sig.ident;
     let (names, types): (Vec<_>, Vec<_>) = parameters.into_iter().unzip();

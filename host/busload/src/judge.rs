@@ -1,10 +1,10 @@
 //! Whether a simulated run is right: nothing found by the sanitizer, every result its reference, and the counts the family's.
 
-use crate::sim::Outcome;
+use crate::sim::{self, Outcome};
 use crate::verify;
 use crate::why::operation_name;
 use gpu::suite::{Counts, Plan};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::{self, Write};
 
 /// What is wrong with a run.
@@ -27,8 +27,10 @@ impl fmt::Display for Wrong {
 pub fn judge(plan: &Plan, outcome: &Outcome, holds_counts: bool) -> Option<Wrong> {
     let wrong = |kind, message: String| Some(Wrong { kind, message });
     if !outcome.findings.is_empty() {
-        let findings: Vec<_> = outcome.findings.iter().map(ToString::to_string).collect();
-        return wrong("findings", findings.join("\n"));
+        let mut lines: Vec<_> = outcome.findings.iter().map(ToString::to_string).collect();
+        let kinds: BTreeSet<_> = outcome.findings.iter().map(|finding| finding.kind).collect();
+        lines.extend(kinds.into_iter().filter_map(|kind| Some(format!("{}: {}", kind.name(), kind.remedy()?))));
+        return wrong("findings", lines.join("\n"));
     }
     if !outcome.blocks.complete() {
         return None;
@@ -38,11 +40,14 @@ pub fn judge(plan: &Plan, outcome: &Outcome, holds_counts: bool) -> Option<Wrong
         return wrong("verification", mismatch.to_string());
     }
     let differences = if holds_counts { count_differences(plan, outcome) } else { String::new() };
-    (!differences.is_empty()).then(|| wrong("counts", differences.trim_end().to_owned())).flatten()
+    (!differences.is_empty()).then(|| wrong("counts", differences + WHICH)).flatten()
 }
 
-/// Where the counts of a whole grid are not the closed form of its family: a line for each operation on a buffer, with the counts
-/// that differ. Nothing if the plan states none.
+/// What to do about counts that are not as stated.
+const WHICH: &str = "Work out by hand which of the two is wrong: the closed form in the family's entry, or the kernel.";
+
+/// Where the counts of a whole grid are not the closed form of its family: a line for each operation on a buffer, with the
+/// source lines that make it and the counts that differ. Nothing if the plan states none.
 pub fn count_differences(plan: &Plan, outcome: &Outcome) -> String {
     if plan.expected.is_empty() {
         return String::new();
@@ -62,12 +67,30 @@ pub fn count_differences(plan: &Plan, outcome: &Outcome) -> String {
             let (buffer, operation, width) = key;
             let _ = writeln!(
                 differences,
-                "{}s of `{buffer}` at {width} bytes: the family's closed form gives {}, the simulator counted {}",
+                "{}s of `{buffer}` at {width} bytes ({}): the family's closed form gives {}, the simulator counted {}",
                 operation_name(*operation),
+                places(outcome.lines.get(key)),
                 model.join(", "),
                 counted.join(", ")
             );
         }
     }
     differences
+}
+
+/// The lines of accesses, file by file.
+fn places(positions: Option<&BTreeSet<sim::Position>>) -> String {
+    let mut places = String::new();
+    let mut before = ("", 0);
+    for position in positions.into_iter().flatten() {
+        let (file, line) = (position.file, position.line);
+        let _ = match before {
+            (same, known) if same == file && known == line => Ok(()),
+            (same, _) if same == file => write!(places, ", {line}"),
+            ("", _) => write!(places, "{file}:{line}"),
+            _ => write!(places, ", {file}:{line}"),
+        };
+        before = (file, line);
+    }
+    if places.is_empty() { "no line makes them".to_owned() } else { places }
 }

@@ -48,6 +48,21 @@ impl Kind {
             Kind::Panic => "panic",
         }
     }
+
+    /// What to do about it, where that is one thing.
+    pub const fn remedy(self) -> Option<&'static str> {
+        match self {
+            Kind::OutOfBounds => Some("let only those lanes make the access whose element there is, as in `if i < n`"),
+            Kind::Uninitialized => Some("write it before, with a barrier between if another thread does"),
+            Kind::Race => Some("put `sync_threads()` between the two, or make both atomic"),
+            Kind::DivergentBarrier => Some(
+                "take the barrier out of the branch: every thread of the block comes by `sync_threads()`, with nothing to do if need be",
+            ),
+            Kind::DivergentWarp => Some("name in the mask the lanes that come by, and no others"),
+            Kind::InactiveLane => Some("let all lanes of the mask take part, each with a value"),
+            _ => None,
+        }
+    }
 }
 
 #[cfg(feature = "serde")]

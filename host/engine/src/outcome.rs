@@ -13,7 +13,7 @@ use crate::sample::{self, Sampled, Sampler};
 use gpu::suite::{Counts, Operation, Space};
 use plan::verify::Actual;
 use rustc_hash::FxHashMap;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// What a source position asked of the memory system.
@@ -45,6 +45,8 @@ pub struct Outcome {
     pub sampled: Vec<Sampled>,
     /// The same by buffer or shared array, operation and width, as families state what they expect.
     pub regions: BTreeMap<(String, Operation, u64), Counts>,
+    /// Where the accesses stand that make them, likewise.
+    pub lines: BTreeMap<(String, Operation, u64), BTreeSet<Position>>,
     /// Transactions, likewise.
     pub transactions: BTreeMap<(String, Operation, u64), Transactions>,
     /// What was found in the first block that has findings, the same on every run.
@@ -77,6 +79,7 @@ impl Outcome {
             sites: Vec::new(),
             sampled: Vec::new(),
             regions: BTreeMap::new(),
+            lines: BTreeMap::new(),
             transactions: BTreeMap::new(),
             findings: vec![finding],
             printed: Printed::default(),
@@ -104,6 +107,7 @@ pub(crate) fn gather(launch: Arc<Launch>, parts: Vec<Part>) -> Outcome {
     let mut sites = BTreeMap::<_, Site>::new();
     let mut sampled = BTreeMap::new();
     let mut regions = BTreeMap::<_, Counts>::new();
+    let mut lines = BTreeMap::<_, BTreeSet<_>>::new();
     let mut transactions = BTreeMap::<_, Transactions>::new();
     if findings.is_empty() {
         let key = |of: Instruction| (of.pc.position(), of.space, of.operation, of.width());
@@ -133,6 +137,7 @@ pub(crate) fn gather(launch: Arc<Launch>, parts: Vec<Part>) -> Outcome {
                 site.transactions += cost.transactions;
                 let key = (name(region), operation, width);
                 *regions.entry(key.clone()).or_default() += cost.counts;
+                lines.entry(key.clone()).or_default().insert(position);
                 *transactions.entry(key).or_default() += cost.transactions;
             }
         }
@@ -149,6 +154,7 @@ pub(crate) fn gather(launch: Arc<Launch>, parts: Vec<Part>) -> Outcome {
         sites: sites.into_values().collect(),
         sampled,
         regions,
+        lines,
         transactions,
         findings,
         printed,

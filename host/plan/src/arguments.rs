@@ -17,12 +17,17 @@ pub enum ArgumentError {
         name: &'static str,
     },
     /// The plan names something that is no parameter.
-    #[error("the plan of `{kernel}` gives `{name}`, which is none of its parameters")]
+    #[error(
+        "the plan of `{kernel}` gives `{name}`, which is none of its parameters ({parameters}): take it out of the family's entry, or \
+         into the kernel"
+    )]
     Unknown {
         /// The kernel.
         kernel: &'static str,
         /// What the plan calls it.
         name: &'static str,
+        /// What the kernel takes.
+        parameters: String,
     },
     /// The plan gives a parameter, or a constant array, more than once.
     #[error("the plan of `{kernel}` gives `{name}` twice: leave one of the two in the family's entry")]
@@ -123,7 +128,8 @@ pub fn words(kernel: &Kernel, plan: &Plan, base: impl Fn(usize) -> u64) -> Resul
     let name = |buffer: &&Buffer| buffer.name;
     let given: Vec<_> = buffers.iter().map(name).chain(plan.scalars.iter().map(|(name, _)| *name)).collect();
     if let Some(&name) = given.iter().find(|name| !parameters.iter().any(|(parameter, _)| parameter == *name)) {
-        return Err(ArgumentError::Unknown { kernel, name });
+        let parameters: Vec<_> = parameters.iter().map(|(parameter, _)| format!("`{parameter}`")).collect();
+        return Err(ArgumentError::Unknown { kernel, name, parameters: parameters.join(", ") });
     }
     let given_constants: Vec<_> = constants.iter().map(name).collect();
     if let Some(name) = twice(&given).or_else(|| twice(&given_constants)) {
@@ -235,7 +241,10 @@ mod tests {
             (without("src"), "has no buffer `src`"),
             (without("n"), "has no value `n`"),
             (without("table"), "has no constant array `table`"),
-            (fitting().scalar("m", 1u32), "gives `m`, which is none of its parameters"),
+            (
+                fitting().scalar("m", 1u32),
+                "gives `m`, which is none of its parameters (`src`, `dst`, `n`, `factor`, `shift`): take it out",
+            ),
             (fitting().buffer(src()), "gives `src` twice"),
             (fitting().scalar("n", 4u32), "gives `n` twice"),
             (fitting().scalar("dst", 4u32), "gives `dst` twice"),

@@ -1,6 +1,6 @@
 //! Compares what a kernel wrote with its reference, element by element.
 
-use gpu::suite::{Buffer, Element, Plan, bf16, f16};
+use gpu::suite::{Buffer, Element, Launch, Plan, bf16, f16};
 use std::fmt;
 use system::parallel;
 
@@ -43,6 +43,50 @@ pub struct Mismatch {
     pub of: u64,
     /// The first of them: index, expected, actual.
     pub first: Vec<(u64, String, String)>,
+    /// Those of them that nobody wrote, if there are any.
+    pub untouched: Option<Untouched>,
+}
+
+/// Elements of an output that nobody wrote.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Untouched {
+    /// How many.
+    pub count: u64,
+    /// How many the kernel was to write.
+    pub of: u64,
+    /// The first of them.
+    pub first: u64,
+    /// The launch that left them, as far as it is known.
+    pub launch: Option<Launch>,
+}
+
+impl Untouched {
+    /// The blocks that cover all elements, if each wrote equally many and they are too few.
+    pub fn blocks(&self) -> Option<u64> {
+        let (blocks, written) = (self.launch?.block_count(), self.of - self.count);
+        let is_even = written > 0 && blocks > 0 && written.is_multiple_of(blocks);
+        let needed = is_even.then(|| self.of.div_ceil(written / blocks))?;
+        (needed > blocks).then_some(needed)
+    }
+}
+
+impl fmt::Display for Untouched {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} of {} elements are not written, the first is [{}]", self.count, self.of, self.first)?;
+        let Some(launch) = self.launch else { return Ok(()) };
+        let (blocks, threads) = (launch.block_count(), u64::from(launch.block_threads()));
+        let plural = if blocks == 1 { "" } else { "s" };
+        write!(f, "; the launch has {blocks} block{plural} of {threads} threads")?;
+        let Some(needed) = self.blocks() else { return Ok(()) };
+        let each = (self.of - self.count) / blocks;
+        write!(f, ", each wrote {each} elements, and {} take {needed} blocks: ", self.of)?;
+        let is_linear = launch.grid[1..] == [1, 1] && launch.block[1..] == [1, 1];
+        match is_linear {
+            true if each == threads => write!(f, "`Launch::linear({}, {threads})` has as many", self.of),
+            true => write!(f, "`Launch::linear` takes the number of threads, here {}", needed * threads),
+            false => write!(f, "`Launch::covering` makes as many from rows, columns and a block's tile"),
+        }
+    }
 }
 
 impl fmt::Display for Mismatch {
@@ -52,7 +96,11 @@ impl fmt::Display for Mismatch {
             let comma = if i == 0 { "" } else { ";" };
             write!(f, "{comma} [{index}] is {actual}, expected {expected}")?;
         }
-        Ok(())
+        match &self.untouched {
+            // Without the launch the elements above have said it.
+            Some(untouched) if untouched.launch.is_some() => write!(f, "\n{untouched}"),
+            _ => Ok(()),
+        }
     }
 }
 
@@ -64,44 +112,68 @@ pub struct Check<'a> {
     wrong: u64,
     compared: u64,
     first: Vec<(u64, String, String)>,
+    wanted: u64,
+    untouched: u64,
+    first_untouched: Option<u64>,
+}
+
+/// What is found of a piece.
+#[derive(Default)]
+struct Part {
+    wrong: u64,
+    first: Vec<u64>,
+    wanted: u64,
+    untouched: u64,
+    first_untouched: Option<u64>,
 }
 
 impl<'a> Check<'a> {
     /// A check of `buffer` that has seen nothing so far.
     pub fn new(buffer: &'a Buffer) -> Self {
-        Self { buffer, wrong: 0, compared: 0, first: Vec::new() }
+        Self { buffer, wrong: 0, compared: 0, first: Vec::new(), wanted: 0, untouched: 0, first_untouched: None }
     }
 
     /// Compares `len` elements from `start` on.
     pub fn compare(&mut self, start: u64, len: u64, actual: impl Fn(u64) -> Actual + Sync) {
         let Some(expected) = &self.buffer.after else { return };
         let Buffer { element, tolerance, .. } = *self.buffer;
-        let is_wrong = |i: u64| {
-            let Actual { bits, written } = actual(i);
-            match expected(i) {
-                None => matches!(written, Written::All | Written::Part),
-                // What nobody wrote is wrong even if what stood there happens to be right.
-                Some(expected) => {
-                    matches!(written, Written::Part | Written::Nothing) || !matches(element, tolerance, expected, bits)
-                }
-            }
-        };
         let part = |begin: u64| {
-            let (mut wrong, mut first) = (0, Vec::new());
-            for i in (start + begin..start + len.min(begin + PIECE)).filter(|i| is_wrong(*i)) {
-                wrong += 1;
-                if first.len() < SHOWN {
-                    first.push(i);
+            let mut part = Part::default();
+            for i in start + begin..start + len.min(begin + PIECE) {
+                let Actual { bits, written } = actual(i);
+                let is_wrong = match expected(i) {
+                    None => matches!(written, Written::All | Written::Part),
+                    // What nobody wrote is wrong even if what stood there happens to be right.
+                    Some(expected) => {
+                        part.wanted += 1;
+                        matches!(written, Written::Part | Written::Nothing)
+                            || !matches(element, tolerance, expected, bits)
+                    }
+                };
+                if !is_wrong {
+                    continue;
+                }
+                part.wrong += 1;
+                if part.first.len() < SHOWN {
+                    part.first.push(i);
+                }
+                if written == Written::Nothing {
+                    part.untouched += 1;
+                    part.first_untouched.get_or_insert(i);
                 }
             }
-            (wrong, first)
+            part
         };
         // Pieces come in the order of their elements.
         let pieces = (0..len.div_ceil(PIECE) as usize).map(|piece| piece as u64 * PIECE);
         let parts = parallel::map(pieces, parallel::threads(), part);
-        let wrong = parts.iter().map(|(wrong, _)| wrong).sum::<u64>();
-        let first = parts.into_iter().flat_map(|(_, first)| first);
-        self.wrong += wrong;
+        for part in &parts {
+            self.wrong += part.wrong;
+            self.wanted += part.wanted;
+            self.untouched += part.untouched;
+            self.first_untouched = self.first_untouched.or(part.first_untouched);
+        }
+        let first = parts.into_iter().flat_map(|part| part.first);
         self.compared += len;
         for i in first.take(SHOWN - self.first.len()) {
             let expected = expected(i).map_or_else(|| "left alone".to_owned(), |bits| show(element, bits));
@@ -119,9 +191,11 @@ impl<'a> Check<'a> {
 
     /// What came of it.
     pub fn finish(self) -> Result<(), Mismatch> {
+        let (count, of) = (self.untouched, self.wanted);
+        let untouched = self.first_untouched.map(|first| Untouched { count, of, first, launch: None });
         match self.wrong {
             0 => Ok(()),
-            wrong => Err(Mismatch { buffer: self.buffer.name, wrong, of: self.compared, first: self.first }),
+            wrong => Err(Mismatch { buffer: self.buffer.name, wrong, of: self.compared, first: self.first, untouched }),
         }
     }
 }
@@ -131,7 +205,12 @@ pub fn verify(plan: &Plan, actual: impl Fn(usize, u64) -> Actual + Sync) -> Resu
     plan.buffers.iter().enumerate().try_for_each(|(number, buffer)| {
         let mut check = Check::new(buffer);
         check.compare(0, buffer.len, |i| actual(number, i));
-        check.finish()
+        check.finish().map_err(|mut mismatch| {
+            if let Some(untouched) = &mut mismatch.untouched {
+                untouched.launch = Some(plan.launch);
+            }
+            mismatch
+        })
     })
 }
 
@@ -231,6 +310,35 @@ mod tests {
             "3 of 5 elements of `dst` are wrong: [0] is 4294967295, expected left alone; [1] is 4294967295, of which some \
              bytes are not written, expected left alone; [4] is 7, expected left alone"
         );
+    }
+
+    #[test]
+    fn a_launch_that_leaves_elements_untouched_is_told_how_many_blocks_would_cover_them() {
+        let said = |launch: Result<Launch, _>, len: u64, covered: fn(u64) -> bool| {
+            let plan = Plan::new(launch.expect("a small launch")).buffer(squares(len));
+            let actual = |_, i: u64| match covered(i) {
+                true => written(u64::from(((i * i) as f32).to_bits())),
+                false => Actual { bits: 0, written: Written::Nothing },
+            };
+            let mismatch = verify(&plan, actual).expect_err("some are untouched");
+            mismatch.to_string().split_once('\n').expect("a line of its own").1.to_owned()
+        };
+        assert_eq!(
+            said(Launch::linear(512, 256), 1000, |i| i < 512),
+            "488 of 1000 elements are not written, the first is [512]; the launch has 2 blocks of 256 threads, each wrote 256 \
+             elements, and 1000 take 4 blocks: `Launch::linear(1000, 256)` has as many"
+        );
+        let four_a_thread = said(Launch::linear(64, 64), 1000, |i| i < 256);
+        assert!(
+            four_a_thread.ends_with("1000 take 4 blocks: `Launch::linear` takes the number of threads, here 256"),
+            "{four_a_thread}"
+        );
+        let tiles = said(Launch::covering(32, 32, [32, 32], [32, 8]), 2048, |i| i % 64 < 32);
+        assert!(tiles.starts_with("1024 of 2048 elements are not written, the first is [32]"), "{tiles}");
+        assert!(tiles.contains("take 2 blocks: `Launch::covering`"), "{tiles}");
+        // Whatever left these out, it is not the grid.
+        let holes = said(Launch::linear(1000, 256), 1000, |i| i != 7);
+        assert!(holes.ends_with("[7]; the launch has 4 blocks of 256 threads"), "{holes}");
     }
 
     #[test]

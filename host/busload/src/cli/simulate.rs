@@ -5,6 +5,7 @@ use super::output::{Output, json};
 use super::selection::{beside, fronts, on_ptx, runs, simulator_options};
 use crate::bench;
 use crate::cases::{Run, Sizes};
+use crate::fit;
 use crate::front::Front;
 use crate::record::Machine;
 use crate::sim;
@@ -12,6 +13,7 @@ use crate::suite::Suite;
 use anyhow::Result;
 use clap::builder::PossibleValuesParser;
 use clap::{Arg, ArgMatches, Command};
+use std::collections::BTreeSet;
 
 /// The command with its options.
 pub(super) fn command(suite: &Suite) -> Command {
@@ -24,6 +26,8 @@ pub(super) fn command(suite: &Suite) -> Command {
              end.\n\n\
              A grid too large to simulate whole is sampled by blocks. Its row says so, its counts are those of the blocks \
              that ran, and it is not verified.\n\n\
+             Of a kernel whose family states no counts for it, the counts are said not to be stated, and the closed form that fits \
+             them at some sizes is shown where it is linear.\n\n\
              --machine ptx carries out what ships instead of the source: the built-in PTX, or that of --ptx, another build of \
              the suite's kernels, such as rust-cuda's or nvcc's of results/peers/peers.cu. Counts are then by its own lines, and \
              not held to the families' closed forms. What cannot be carried out is refused before anything runs.",
@@ -66,7 +70,25 @@ pub(super) fn simulate(suite: &Suite, matches: &ArgMatches, command: &str, first
 fn simulated(matches: &ArgMatches, front: &Front, runs: &[Run], mut output: Output) -> Result<bool> {
     let options = simulator_options(matches);
     simulate_all(front, runs, |run| bench::sampled(run, &options), &mut output);
+    if matches!(front, Front::Source) {
+        say_fits(runs, &options, &output)?;
+    }
     output.finish()
+}
+
+/// Says of each kernel whose counts are not stated what fits them.
+fn say_fits(runs: &[Run], options: &sim::Options, output: &Output) -> Result<()> {
+    let mut said = BTreeSet::new();
+    for (run, record) in runs.iter().zip(&output.report.results) {
+        let is_unstated = record.simulated.as_ref().is_some_and(|simulated| !simulated.counts_stated);
+        if is_unstated && record.error.is_none() && said.insert(run.kernel.name) {
+            output.progress.named(run.kernel.name, 0, 0);
+            if let Some(text) = fit::text(run, options) {
+                output.say(&text)?;
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Simulates the runs one after another.
