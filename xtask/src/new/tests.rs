@@ -73,7 +73,7 @@ fn a_family_is_a_file_and_a_line() {
     refused(
         folder.path(),
         &asked("histogram", "global"),
-        "gpu/src/kernels/histogram.rs:16 has a `histogram_global` already",
+        "gpu/src/kernels/histogram.rs:14 has a `histogram_global` already",
     );
 }
 
@@ -134,17 +134,18 @@ fn of_two_files_none_is_left_if_one_cannot_be_written() {
     assert!(!folder.path().join(KERNELS).join("histogram.rs").exists());
 }
 
-/// The facade as it was compiled for this test.
-fn facade() -> PathBuf {
+/// A library as it was compiled for this test.
+fn library(name: &str) -> PathBuf {
     let this = std::env::current_exe().expect("the path of this test");
     let folder = this.parent().expect("a folder");
     let entries = folder.read_dir().expect("the folder of this test").flatten().map(|entry| entry.path());
-    let is_facade = |path: &PathBuf| {
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
-        name.starts_with("libgpu-") && name.ends_with(".rlib")
+    let begin = format!("lib{name}-");
+    let is_library = |path: &PathBuf| {
+        let file = path.file_name().unwrap_or_default().to_string_lossy();
+        file.starts_with(&begin) && file.ends_with(".rlib")
     };
     let age = |path: &PathBuf| path.metadata().and_then(|metadata| metadata.modified()).expect("a time");
-    entries.filter(is_facade).max_by_key(age).expect("the library gpu beside this test")
+    entries.filter(is_library).max_by_key(age).expect("the library beside this test")
 }
 
 #[test]
@@ -165,13 +166,15 @@ fn a_variant_of_every_family_and_a_new_family_compile() {
     assert!(written > 20, "{written} variants");
     let (_, family) = changes(folder.path(), &asked("histogram", "global")).expect("a new family");
     write_all(folder.path(), &family).expect("its files");
-    let library = folder.path().join("gpu/src/lib.rs");
-    std::fs::write(&library, "pub use gpu::{device, suite};\npub mod kernels;\n").expect("a source");
+    let root_file = folder.path().join("gpu/src/lib.rs");
+    std::fs::write(&root_file, "extern crate alloc;\npub use gpu::{device, suite};\npub mod kernels;\n")
+        .expect("a source");
     let mut rustc = std::process::Command::new("rustc");
     rustc.args(["--edition", "2024", "--crate-type", "lib", "--emit", "metadata", "--out-dir"]).arg(folder.path());
-    let facade = facade();
+    let facade = library("gpu");
     rustc.arg("-L").arg(format!("dependency={}", facade.parent().expect("a folder").display()));
-    rustc.arg("--extern").arg(format!("gpu={}", facade.display())).arg(library).current_dir(root());
+    rustc.arg("--extern").arg(format!("gpu={}", facade.display()));
+    rustc.arg("--extern").arg(format!("libm={}", library("libm").display())).arg(root_file).current_dir(root());
     let output = rustc.output().expect("rustc runs");
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success() && !said.contains("warning"), "{said}");
