@@ -12,7 +12,7 @@ pub struct Kernel {
     pub documentation: &'static str,
     /// The source file, relative to its workspace.
     pub file: &'static str,
-    /// The folder of its package, on the machine that compiled it.
+    /// The folder of its package, on the machine that compiled it; empty if no cargo did.
     pub folder: &'static str,
     /// The line its item begins at.
     pub line: u32,
@@ -52,7 +52,10 @@ macro_rules! __entry {
                 name: stringify!($name),
                 documentation: $documentation,
                 file: file!(),
-                folder: env!("CARGO_MANIFEST_DIR"),
+                folder: match option_env!("CARGO_MANIFEST_DIR") {
+                    Some(folder) => folder,
+                    None => "",
+                },
                 line: line!(),
                 parameters: &[$((stringify!($parameter), <$ty as $crate::device::host::Parameter>::KIND)),*],
                 shared: &[$((stringify!($shared), size_of::<$tile>() as u64)),*],
