@@ -6,6 +6,7 @@ use busload::ptx::{EMBEDDED, Ptx};
 use busload::record::Report;
 use busload::report;
 use busload_tests::{kernels, root};
+use gpu::device::primitives::PRIMITIVES;
 use gpu::kernels::FAMILIES;
 use predicates::prelude::*;
 use serde_json::Value;
@@ -389,6 +390,32 @@ fn list_shows_every_family_and_kernel_and_names_are_one_a_line() {
     assert!(!list.contains('`'), "{list}");
     let names: Vec<_> = kernels().iter().map(|(_, entry)| entry.kernel.name).collect();
     assert_eq!(printed(&["list", "--names"]).lines().collect::<Vec<_>>(), names);
+}
+
+#[test]
+fn list_shows_what_kernels_may_use() {
+    let list = printed(&["list", "--primitives"]);
+    for words in [["warp::shuffle_up", "shfl.sync.up", "__shfl_up_sync"], ["sync_warp", "bar.warp.sync", "__syncwarp"]]
+    {
+        assert!(words.iter().all(|word| list.contains(word)), "{words:?}: {list}");
+    }
+    let list = json(0, &["list", "--primitives"]);
+    let rows = list["primitives"].as_array().expect("a list");
+    let names: Vec<_> = rows.iter().map(|row| row["name"].as_str().expect("a name")).collect();
+    assert_eq!(rows.len(), PRIMITIVES.len());
+    assert!(names.contains(&"Shared::copy_async"), "{names:?}");
+    let lines = printed(&["list", "--primitives", "--names"]);
+    assert_eq!(lines.lines().collect::<Vec<_>>(), names);
+    let list = json(0, &["list"]);
+    let kernels = list["families"]
+        .as_array()
+        .expect("a list")
+        .iter()
+        .flat_map(|family| family["kernels"].as_array().expect("kernels"));
+    let kernels: Vec<_> =
+        kernels.filter(|kernel| kernel["wrong_on_purpose"] == false).map(|kernel| kernel["name"].as_str()).collect();
+    let all: Vec<_> = busload_tests::kernels().iter().map(|(_, entry)| Some(entry.kernel.name)).collect();
+    assert_eq!(kernels, all);
 }
 
 #[test]

@@ -19,6 +19,13 @@ fn facade() -> PathBuf {
 
 /// What rustc says of a crate, which it must refuse.
 fn refused(source: &str) -> String {
+    let (is_taken, said) = compiled(source, "gpu");
+    assert!(!is_taken, "it compiles: {said}");
+    said
+}
+
+/// Whether rustc takes a crate which has the facade by this name, and what it says.
+fn compiled(source: &str, name: &str) -> (bool, String) {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let file = folder.path().join("kernel.rs");
     std::fs::write(&file, source).expect("a source");
@@ -26,11 +33,32 @@ fn refused(source: &str) -> String {
     let mut rustc = Command::new("rustc");
     rustc.args(["--edition", "2024", "--crate-type", "lib", "--emit", "metadata", "--out-dir"]).arg(folder.path());
     rustc.arg("-L").arg(format!("dependency={}", facade.parent().expect("a folder").display()));
-    rustc.arg("--extern").arg(format!("gpu={}", facade.display())).arg(file).current_dir(root());
+    rustc.arg("--extern").arg(format!("{name}={}", facade.display())).arg(file).current_dir(root());
     let output = rustc.output().expect("rustc runs");
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(!output.status.success(), "it compiles: {said}");
-    said
+    (output.status.success(), String::from_utf8_lossy(&output.stderr).into_owned())
+}
+
+const COPY: &str = "#[kernel]\npub unsafe fn a(src: Global<f32>, dst: GlobalMut<f32>) {
+    let tile = shared!([f32; 32]);
+    let value = |i: usize| src.load(i);
+    tile.store(thread::thread_idx_x(), value(0));
+    dst.store(0, tile.load(0));
+}
+";
+
+#[test]
+fn a_kernels_crate_has_the_facade_by_any_name() {
+    let (is_taken, said) = compiled(&format!("use renamed::device::prelude::*;\n{COPY}"), "renamed");
+    assert!(is_taken, "{said}");
+    let inner = format!("use gpu::device::prelude::*;\npub mod gpu_kernels {{ use super::*; {COPY} }}");
+    let (is_taken, said) = compiled(&inner, "gpu");
+    assert!(is_taken, "{said}");
+}
+
+#[test]
+fn a_file_without_the_prelude_is_told_what_it_lacks() {
+    let said = refused("use gpu::device::{Global, kernel};\n#[kernel]\npub unsafe fn a(_src: Global<f32>) {}\n");
+    assert!(said.contains("`busload_prelude`"), "{said}");
 }
 
 #[test]
@@ -82,4 +110,20 @@ fn two_kernels_of_one_name_are_refused_at_the_second() {
     let kernel = "#[kernel]\npub unsafe fn a_kernel(_src: Global<f32>) {}\n";
     let said = refused(&format!("use gpu::device::prelude::*;\n{kernel}{kernel}"));
     assert!(said.contains("the name `a_kernel` is defined multiple times") && said.contains("kernel.rs:5:"), "{said}");
+}
+
+#[test]
+fn a_value_that_no_primitive_takes_is_refused_with_those_that_it_takes() {
+    for (call, reason, way_out) in [
+        ("warp::shuffle(warp::FULL, 1u16, 0)", "no shuffle moves a `u16`", "vectors of 4 bytes"),
+        ("warp::reduce_add(warp::FULL, 1.0f32)", "no reduction of a warp takes values of type `f32`", "`shuffle_xor`"),
+        ("warp::match_any(warp::FULL, 1u8)", "no match compares values of type `u8`", "`u32`"),
+        ("tile.copy_async(0, src, 0)", "no asynchronous copy moves a `u16`", "`cast` narrower elements to vectors"),
+    ] {
+        let said = refused(&format!(
+            "use gpu::device::prelude::*;\n#[kernel]\npub unsafe fn a(src: Global<u16>) {{\n    let tile = shared!([u16; 64]);\n    \
+             tile.store(0, src.load(0));\n    let _ = {call};\n}}\n"
+        ));
+        assert!(said.contains(reason) && said.contains(way_out) && said.contains("kernel.rs:6:"), "{call}: {said}");
+    }
 }

@@ -2,6 +2,7 @@
 
 use busload::results::{self, Measurement};
 use busload_tests::{counterexamples, files, kernels, root};
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -253,6 +254,20 @@ fn the_committed_results_make_sense_to_those_who_read_them() {
         }
     }
     assert!(timed > 600 && counted > 1000, "{timed} times and {counted} launches counted");
+}
+
+#[test]
+fn the_simulator_alone_is_a_dozen_crates_of_others() {
+    let mut cargo = Command::new(env!("CARGO"));
+    cargo.args(["tree", "--offline", "--package", "busload", "--no-default-features", "--prefix", "none"]);
+    cargo.args(["--edges", "normal,no-proc-macro"]).current_dir(root());
+    let output = cargo.output().expect("cargo runs");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let tree = String::from_utf8(output.stdout).expect("text");
+    let (ours, others): (BTreeSet<_>, BTreeSet<_>) =
+        tree.lines().filter_map(|line| line.split(' ').next()).partition(|name| name.starts_with("busload"));
+    assert!(ours.contains("busload-source"), "{ours:?}");
+    assert!((1..=12).contains(&others.len()), "{} crates: {others:?}", others.len());
 }
 
 #[test]

@@ -98,7 +98,7 @@ pub(crate) fn llvm(package: &str, folder: &str, arch: &str) -> Result<Built> {
         return Err(Usage(anyhow::anyhow!("{RUST_SRC}; or build with `--backend nvvm`")).into());
     }
     let target = root().join("target/ptx/llvm");
-    build::llvm(&Source { package, folder: root(), lines: folder, attributes: &[], arch, target: &target })
+    build::llvm(&Source { package, folder: root(), lines: folder, flags: &[], arch, target: &target })
 }
 
 /// What is wrong with a build: accesses that should not be there, and kernels too many or too few.

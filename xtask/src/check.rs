@@ -58,6 +58,7 @@ pub(crate) fn ci() -> Result<bool> {
         &[("RUSTDOCFLAGS", "--deny warnings")],
     )?;
     test(None)?;
+    own_crate()?;
     ensure!(docs::make(true)?, "docs/ is stale: run `cargo xtask docs` and commit it");
     ensure!(is_fresh()?, "{} was built from other sources: run `cargo xtask ptx` and commit it", build::COMMITTED);
     for tests in sources::TEST_CRATES {
@@ -70,6 +71,25 @@ pub(crate) fn ci() -> Result<bool> {
         report::say(&format!("warning: {} was not rebuilt: {}", build::COMMITTED, busload::build::RUST_SRC));
     }
     Ok(true)
+}
+
+/// The crate outside the workspace, as its own workspace has it: kernels with busload as the one dependency.
+fn own_crate() -> Result<()> {
+    let of = |command: &[&str], rest: &[&str]| {
+        let place = ["--manifest-path", "examples/own-crate/Cargo.toml"];
+        let target = ["--target-dir", "target/own-crate"];
+        let places: &[&str] = if command == ["fmt"] { &place } else { &[place, target].concat() };
+        cargo(&[command, places, rest].concat())
+    };
+    of(&["fmt"], &["--check"])?;
+    of(&["clippy"], &["--release", "--all-targets", "--", "--deny", "warnings"])?;
+    // With the simulator alone, as its tests need no more.
+    of(&["test"], &["--release", "--no-default-features"])?;
+    of(&["run"], &["--release", "--", "verify", "--on", "sim"])?;
+    if build::has_rust_src() {
+        of(&["run"], &["--release", "--", "ptx", "--check"])?;
+    }
+    Ok(())
 }
 
 fn is_fresh() -> Result<bool> {

@@ -1,10 +1,11 @@
-//! Kernels of a crate that is no part of busload.
+//! Kernels in a crate of their own: a histogram and a stencil, each a family from naive to best.
+
+pub mod histogram;
+pub mod stencil;
 
 use busload::prelude::*;
 
-pub mod histogram;
-
 family! {
-    /// The families, in the order of the curriculum.
-    pub static FAMILIES: &[&Family] = &[&histogram::FAMILY];
+    /// The families, in the order in which they are listed and run.
+    pub static FAMILIES: &[&Family] = &[&histogram::FAMILY, &stencil::FAMILY];
 }

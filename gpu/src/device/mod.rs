@@ -7,13 +7,16 @@
 //!
 //! | file | what |
 //! | --- | --- |
-//! | `pointer.rs` | global, shared and constant memory: loads, stores, atomic additions |
+//! | `pointer.rs` | global, shared and constant memory: loads and stores |
+//! | `atomic.rs`, `fence.rs` | atomics and their scopes; what orders accesses |
 //! | `copy_async.rs` | copies from global to shared memory that go on while the kernel does |
 //! | `value.rs`, `vector.rs` | what one access moves: scalars; vectors of them |
 //! | `thread.rs`, `warp.rs` | indices; lanes, and what they do together: shuffles, votes, matches, reductions |
+//! | `math.rs` | approximate functions |
 //! | `loops.rs` | loops whose iterations the simulator sees |
 //! | `mod.rs` | barriers, the clock, arithmetic; and the choice of the implementation |
-//! | `ptx.rs` | inline PTX, for both GPU back ends |
+//! | `primitives.rs` | all of it as a table, for people |
+//! | `ptx.rs`, `ptx/` | inline PTX, for both GPU back ends |
 //! | `nvptx.rs`, `nvvm.rs`, `host/` | what differs |
 //!
 //! # Safety
@@ -21,6 +24,14 @@
 //! Every `unsafe` function here has one contract, the *launch contract*: the kernel was launched with pointers to live
 //! buffers of the sizes its documentation gives, so that each index it computes from them lies inside. No GPU checks
 //! it; the simulator checks every access.
+//!
+//! # Local arrays
+//!
+//! A kernel may have arrays of its own, `[T; N]`. Where the compiler knows every index, once loops over a fixed number are written
+//! out, they are registers. An index that depends on data puts the array into local memory (`ld.local`, `st.local`), which goes
+//! through the L1 as global memory does. No count of the simulator includes that, since how much of it there is, `ptxas` decides.
+//! An index past the end is a panic in the source and a trap on a GPU. The PTX machine also finds reads of local memory that was
+//! not written. The suite's own kernels have no local memory: a test holds their PTX to that.
 //!
 //! # Loops
 //!
@@ -34,6 +45,8 @@ pub use half::{bf16, f16};
 
 #[cfg(not(target_os = "cuda"))]
 pub mod host;
+#[cfg(not(target_os = "cuda"))]
+pub mod primitives;
 #[cfg(not(target_os = "cuda"))]
 use host as backend;
 
@@ -53,19 +66,24 @@ use nvvm as backend;
 #[doc(hidden)]
 pub use backend::{Loop, call, constant, constant_array, entry, function, shared, shared_array};
 
+mod atomic;
 pub mod copy_async;
+mod fence;
 mod loops;
+pub mod math;
 mod pointer;
 pub mod thread;
 mod value;
 mod vector;
 pub mod warp;
 
+pub use atomic::{Atomic, AtomicInteger, Change, Scope};
+pub use fence::{threadfence, threadfence_block, threadfence_system};
 pub use loops::{Each, Index, each, steps, unroll};
 #[doc(hidden)]
 pub use loops::{Iterations, Steps};
 pub use pointer::{Cache, Constant, Global, GlobalMut, Shared, dynamic_shared};
-pub use value::{AtomicAdd, Value};
+pub use value::Value;
 pub use vector::{
     Bf16x2, Bf16x4, Bf16x8, F16x2, F16x4, F16x8, F32x2, F32x4, F64x2, I8x2, I8x4, I8x8, I8x16, I16x2, I16x4, I16x8,
     I32x2, I32x4, I64x2, U8x2, U8x4, U8x8, U8x16, U16x2, U16x4, U16x8, U32x2, U32x4, U64x2,
@@ -78,7 +96,8 @@ pub mod prelude {
         Bf16x2, Bf16x4, Bf16x8, Constant, F16x2, F16x4, F16x8, F32x2, F32x4, F64x2, Global, GlobalMut, I8x2, I8x4,
         I8x8, I8x16, I16x2, I16x4, I16x8, I32x2, I32x4, I64x2, Shared, U8x2, U8x4, U8x8, U8x16, U16x2, U16x4, U16x8,
         U32x2, U32x4, U64x2, at, bf16, clock, constant, copy_async, device, dynamic_shared, each, f16, fma, host_only,
-        kernel, shared, steps, sync_threads, sync_warp, thread, unroll, warp,
+        kernel, math, shared, steps, sync_threads, sync_warp, thread, threadfence, threadfence_block,
+        threadfence_system, unroll, warp,
     };
     // By this name the attributes find the crate, whatever it is called where the kernel stands.
     #[doc(hidden)]

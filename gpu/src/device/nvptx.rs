@@ -32,7 +32,13 @@ indices! {
 }
 
 unsafe extern "C" {
-    // Intrinsics, as in `ptx.rs`; libNVVM's LLVM lacks these.
+    // Intrinsics, as in `ptx.rs`; rust-cuda lacks these, or cannot pass their predicates.
+    #[link_name = "llvm.nvvm.vote.ballot.sync"]
+    fn vote_ballot_sync(mask: u32, predicate: bool) -> u32;
+    #[link_name = "llvm.nvvm.vote.any.sync"]
+    fn vote_any_sync(mask: u32, predicate: bool) -> bool;
+    #[link_name = "llvm.nvvm.vote.all.sync"]
+    fn vote_all_sync(mask: u32, predicate: bool) -> bool;
     #[link_name = "llvm.nvvm.activemask"]
     fn active_mask() -> u32;
     #[link_name = "llvm.nvvm.redux.sync.add"]
@@ -51,6 +57,24 @@ unsafe extern "C" {
     fn redux_sync_or(value: u32, mask: u32) -> u32;
     #[link_name = "llvm.nvvm.redux.sync.xor"]
     fn redux_sync_xor(value: u32, mask: u32) -> u32;
+}
+
+#[inline(always)]
+pub(super) fn ballot(mask: u32, predicate: bool) -> u32 {
+    // SAFETY: a vote moves registers alone.
+    unsafe { vote_ballot_sync(mask, predicate) }
+}
+
+#[inline(always)]
+pub(super) fn any(mask: u32, predicate: bool) -> bool {
+    // SAFETY: as above.
+    unsafe { vote_any_sync(mask, predicate) }
+}
+
+#[inline(always)]
+pub(super) fn all(mask: u32, predicate: bool) -> bool {
+    // SAFETY: as above.
+    unsafe { vote_all_sync(mask, predicate) }
 }
 
 #[inline(always)]

@@ -39,6 +39,51 @@ pub(super) fn activemask() -> u32 {
     mask
 }
 
+// Inline PTX: the intrinsics take and return predicates, which rust-cuda does not pass on as such.
+macro_rules! vote { ($mode:literal, $mask:ident, $predicate:ident) => {{
+    let voted: u32;
+    // SAFETY: a vote moves registers alone. It is not pure, so that it stays where it is.
+    unsafe {
+        asm!(
+            "{{",
+            ".reg .pred brought, voted;",
+            "setp.ne.u32 brought, {}, 0;",
+            concat!("vote.sync.", $mode, ".pred voted, brought, {};"),
+            "selp.u32 {}, 1, 0, voted;",
+            "}}",
+            in(reg32) u32::from($predicate), in(reg32) $mask, out(reg32) voted, options(nostack, preserves_flags),
+        );
+    }
+    voted != 0
+}} }
+
+#[inline(always)]
+pub(super) fn any(mask: u32, predicate: bool) -> bool {
+    vote!("any", mask, predicate)
+}
+
+#[inline(always)]
+pub(super) fn all(mask: u32, predicate: bool) -> bool {
+    vote!("all", mask, predicate)
+}
+
+#[inline(always)]
+pub(super) fn ballot(mask: u32, predicate: bool) -> u32 {
+    let lanes;
+    // SAFETY: as above.
+    unsafe {
+        asm!(
+            "{{",
+            ".reg .pred brought;",
+            "setp.ne.u32 brought, {}, 0;",
+            "vote.sync.ballot.b32 {}, brought, {};",
+            "}}",
+            in(reg32) u32::from(predicate), out(reg32) lanes, in(reg32) mask, options(nostack, preserves_flags),
+        );
+    }
+    lanes
+}
+
 // Inline PTX: LLVM 7 has no intrinsics for these.
 macro_rules! reductions { ($($name:ident: $suffix:literal)*) => { $(
     #[inline(always)]

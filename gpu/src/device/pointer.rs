@@ -1,6 +1,6 @@
 //! Pointers into global, shared and constant memory, and the loads and stores through them.
 
-use super::{AtomicAdd, Value, backend, copy_async::CopyAsync};
+use super::{Value, backend, copy_async::CopyAsync};
 use core::marker::PhantomData;
 
 /// The path a global load takes through the caches: PTX's cache operators.
@@ -14,6 +14,8 @@ pub enum Cache {
     NonCoherent,
     /// `ld.global.cs`: evicted first, for data that streams (CUDA's `__ldcs`).
     Streaming,
+    /// `ld.volatile.global`: past the L1, as a read of C's `volatile`.
+    Volatile,
 }
 
 /// Memory of the whole grid that a kernel reads: a device pointer on a GPU, a simulated address on the host.
@@ -27,7 +29,7 @@ pub struct GlobalMut<T>(pub(super) u64, pub(super) PhantomData<*mut T>);
 /// `N` elements of a block's shared memory, from [`shared!`](crate::device::shared); `N` is 0 where the launch says
 /// how many ([`dynamic_shared`]).
 #[repr(transparent)]
-pub struct Shared<T, const N: usize>(u32, PhantomData<*mut T>);
+pub struct Shared<T, const N: usize>(pub(super) u32, PhantomData<*mut T>);
 
 /// `N` elements of constant memory, from [`constant!`](crate::device::constant): the host fills them before the launch.
 #[repr(transparent)]
@@ -100,6 +102,19 @@ macro_rules! loads {
             // SAFETY: the caller's promise.
             unsafe { backend::global_load(self.0, index, Cache::Streaming) }
         }
+
+        /// Loads element `index` as it is now: no load before it stands in for it (`ld.volatile.global`).
+        ///
+        /// It races with no atomic and no volatile store.
+        ///
+        /// # Safety
+        /// The launch contract: `index` lies inside the buffer.
+        #[inline(always)]
+        #[track_caller]
+        pub unsafe fn load_volatile(self, index: usize) -> T {
+            // SAFETY: the caller's promise.
+            unsafe { backend::global_load(self.0, index, Cache::Volatile) }
+        }
     };
 }
 
@@ -144,19 +159,16 @@ impl<T: Value> GlobalMut<T> {
         unsafe { backend::global_store(self.0, index, value) }
     }
 
-    /// Adds `value` to element `index` in one indivisible step, and returns what stood there before
-    /// (`atom.global.add`, which becomes `red` where the old value goes unused).
+    /// Stores element `index` for others to see while the kernel runs (`st.volatile.global`).
     ///
     /// # Safety
-    /// The launch contract: `index` lies inside the buffer.
+    /// The launch contract: `index` lies inside the buffer, and other threads access the element by atomics and volatile
+    /// accesses alone, or ordered.
     #[inline(always)]
     #[track_caller]
-    pub unsafe fn atomic_add(self, index: usize, value: T) -> T
-    where
-        T: AtomicAdd,
-    {
+    pub unsafe fn store_volatile(self, index: usize, value: T) {
         // SAFETY: the caller's promise.
-        unsafe { backend::global_atomic_add(self.0, index, value) }
+        unsafe { backend::global_store_volatile(self.0, index, value) }
     }
 
     /// The same memory from element `index` on: C's `p + index`.
@@ -200,6 +212,34 @@ impl<T: Value, const N: usize> Shared<T, N> {
     pub unsafe fn store(self, index: u32, value: T) {
         // SAFETY: the caller's promise.
         unsafe { backend::shared_store(self.0, index, value) }
+    }
+
+    /// Loads element `index` while other threads of the block may change it by atomics and [`store_relaxed`] (`ld.relaxed.cta.shared`).
+    ///
+    /// PTX takes a `volatile` access for a relaxed one. Every access to shared memory is `ld.volatile` and `st.volatile` here, so that
+    /// `ptxas` leaves it as it stands, and the sanitizer takes those for plain ones: what is meant to go on while others write says so.
+    ///
+    /// [`store_relaxed`]: Shared::store_relaxed
+    ///
+    /// # Safety
+    /// `index < N`.
+    #[inline(always)]
+    #[track_caller]
+    pub unsafe fn load_relaxed(self, index: u32) -> T {
+        // SAFETY: the caller's promise.
+        unsafe { backend::shared_load_relaxed(self.0, index) }
+    }
+
+    /// Stores element `index` while other threads of the block may access it by atomics and [`load_relaxed`](Shared::load_relaxed)
+    /// (`st.relaxed.cta.shared`).
+    ///
+    /// # Safety
+    /// `index < N`, and barriers order the store against plain accesses of other threads to the element.
+    #[inline(always)]
+    #[track_caller]
+    pub unsafe fn store_relaxed(self, index: u32, value: T) {
+        // SAFETY: the caller's promise.
+        unsafe { backend::shared_store_relaxed(self.0, index, value) }
     }
 
     /// Begins to copy element `from` of `src` to element `index` (`cp.async`): it arrives when this thread waits for it, by

@@ -8,7 +8,11 @@
 //! machine would do other accesses than the source says, which is what a kernel here is read for. A kernel that wants
 //! wide accesses asks for them.
 
-use super::{Cache, Value, backend};
+mod atomic;
+
+pub(super) use atomic::{AtomicBackend, global_atomic, shared_atomic};
+
+use super::{Cache, Scope, Value, backend};
 use core::arch::asm;
 use core::mem::transmute_copy;
 
@@ -140,12 +144,18 @@ pub(super) unsafe fn global_load<T: Value>(base: u64, index: usize, cache: Cache
         Cache::Global => load!(T, "ld.global.cg", reg64, global_element::<T>(base, index)),
         Cache::NonCoherent => load!(T, "ld.global.nc", reg64, global_element::<T>(base, index)),
         Cache::Streaming => load!(T, "ld.global.cs", reg64, global_element::<T>(base, index)),
+        Cache::Volatile => load!(T, "ld.volatile.global", reg64, global_element::<T>(base, index)),
     }
 }
 
 #[inline(always)]
 pub(super) unsafe fn global_store<T: Value>(base: u64, index: usize, value: T) {
     store!(T, "st.global", reg64, global_element::<T>(base, index), value);
+}
+
+#[inline(always)]
+pub(super) unsafe fn global_store_volatile<T: Value>(base: u64, index: usize, value: T) {
+    store!(T, "st.volatile.global", reg64, global_element::<T>(base, index), value);
 }
 
 #[inline(always)]
@@ -163,32 +173,26 @@ pub(super) unsafe fn shared_store<T: Value>(address: u32, index: u32, value: T) 
     store!(T, "st.volatile.shared", reg32, shared_element::<T>(address, index), value);
 }
 
-/// A type whose atomic addition PTX has.
-pub trait AtomicAddBackend: Value {
-    #[doc(hidden)]
-    unsafe fn atomic_add(address: u64, value: Self) -> Self;
+#[inline(always)]
+pub(super) unsafe fn shared_load_relaxed<T: Value>(address: u32, index: u32) -> T {
+    load!(T, "ld.relaxed.cta.shared", reg32, shared_element::<T>(address, index))
 }
 
-macro_rules! atomic_add { ($($ty:ty: $suffix:literal $register:ident)*) => { $(
-    impl AtomicAddBackend for $ty {
-        #[inline(always)]
-        unsafe fn atomic_add(address: u64, value: Self) -> Self {
-            let old;
-            // SAFETY: the caller's promise.
-            unsafe {
-                asm!(concat!("atom.global.add.", $suffix, " {}, [{}], {};"), out($register) old, in(reg64) address,
-                    in($register) value, options(nostack, preserves_flags));
-            }
-            old
-        }
-    }
-)* } }
-atomic_add!(u32: "u32" reg32 i32: "u32" reg32 u64: "u64" reg64 f32: "f32" reg32);
+#[inline(always)]
+pub(super) unsafe fn shared_store_relaxed<T: Value>(address: u32, index: u32, value: T) {
+    store!(T, "st.relaxed.cta.shared", reg32, shared_element::<T>(address, index), value);
+}
 
 #[inline(always)]
-pub(super) unsafe fn global_atomic_add<T: AtomicAddBackend>(base: u64, index: usize, value: T) -> T {
-    // SAFETY: the caller's promise.
-    unsafe { T::atomic_add(global_element::<T>(base, index), value) }
+pub(super) fn fence(scope: Scope) {
+    // SAFETY: a fence has no precondition. It keeps its place among the accesses, of which the compiler moves none past it.
+    unsafe {
+        match scope {
+            Scope::Block => asm!("membar.cta;", options(nostack, preserves_flags)),
+            Scope::Device => asm!("membar.gl;", options(nostack, preserves_flags)),
+            Scope::System => asm!("membar.sys;", options(nostack, preserves_flags)),
+        }
+    }
 }
 
 unsafe extern "C" {
@@ -201,12 +205,6 @@ unsafe extern "C" {
     fn shfl_sync_bfly(mask: u32, value: u32, xor: u32, clamp: u32) -> u32;
     #[link_name = "llvm.nvvm.shfl.sync.idx.i32"]
     fn shfl_sync_idx(mask: u32, value: u32, source: u32, clamp: u32) -> u32;
-    #[link_name = "llvm.nvvm.vote.ballot.sync"]
-    fn vote_ballot_sync(mask: u32, predicate: bool) -> u32;
-    #[link_name = "llvm.nvvm.vote.any.sync"]
-    fn vote_any_sync(mask: u32, predicate: bool) -> bool;
-    #[link_name = "llvm.nvvm.vote.all.sync"]
-    fn vote_all_sync(mask: u32, predicate: bool) -> bool;
     #[link_name = "llvm.nvvm.match.any.sync.i32"]
     fn match_any_sync(mask: u32, value: u32) -> u32;
     #[link_name = "llvm.nvvm.match.any.sync.i64"]
@@ -243,24 +241,6 @@ pub(super) fn shuffle_xor(mask: u32, value: u32, xor: u32) -> u32 {
 pub(super) fn shuffle(mask: u32, value: u32, source: u32) -> u32 {
     // SAFETY: as above.
     unsafe { shfl_sync_idx(mask, value, source, 31) }
-}
-
-#[inline(always)]
-pub(super) fn ballot(mask: u32, predicate: bool) -> u32 {
-    // SAFETY: a vote moves registers alone.
-    unsafe { vote_ballot_sync(mask, predicate) }
-}
-
-#[inline(always)]
-pub(super) fn any(mask: u32, predicate: bool) -> bool {
-    // SAFETY: as above.
-    unsafe { vote_any_sync(mask, predicate) }
-}
-
-#[inline(always)]
-pub(super) fn all(mask: u32, predicate: bool) -> bool {
-    // SAFETY: as above.
-    unsafe { vote_all_sync(mask, predicate) }
 }
 
 #[inline(always)]
@@ -384,6 +364,29 @@ pub(super) fn fma(a: f32, b: f32, c: f32) -> f32 {
             options(pure, nomem, nostack, preserves_flags));
     }
     result
+}
+
+macro_rules! functions { ($($name:ident: $opcode:literal)*) => { $(
+    #[inline(always)]
+    pub(super) fn $name(x: f32) -> f32 {
+        let result;
+        // SAFETY: arithmetic on registers.
+        unsafe {
+            asm!(concat!($opcode, " {}, {};"), out(reg32) result, in(reg32) x,
+                options(pure, nomem, nostack, preserves_flags));
+        }
+        result
+    }
+)* } }
+functions! {
+    rcp: "rcp.approx.f32"
+    sqrt: "sqrt.approx.f32"
+    rsqrt: "rsqrt.approx.f32"
+    sin: "sin.approx.f32"
+    cos: "cos.approx.f32"
+    exp2: "ex2.approx.f32"
+    log2: "lg2.approx.f32"
+    tanh: "tanh.approx.f32"
 }
 
 /// A device function: on a GPU, a function.

@@ -1,6 +1,6 @@
 //! What one load or store moves: scalars, and vectors of them.
 
-use super::{backend, bf16, f16};
+use super::{bf16, f16};
 
 /// A value that one load or store moves: 1, 2, 4, 8 or 16 bytes, one scalar or a vector of like scalars.
 ///
@@ -18,7 +18,3 @@ macro_rules! scalar_values { ($($ty:ty)*) => { $(
     unsafe impl Value for $ty {}
 )* } }
 scalar_values!(i8 u8 i16 u16 f16 bf16 i32 u32 f32 i64 u64 f64);
-
-/// A type that `atomic_add` adds.
-pub trait AtomicAdd: Value + backend::AtomicAddBackend {}
-impl<T: Value + backend::AtomicAddBackend> AtomicAdd for T {}

@@ -168,12 +168,12 @@ family! {
     const PATTERN: Axis = Axis::chosen(
         "pattern",
         "Patterns of indices, for spatter: generated ones, and one of each of some applications",
-        &["UNIFORM:256:1:NR", "UNIFORM:256:8:NR", "MS1:256:128:1024", "LAPLACIAN:3:1:100", "AMG", "LULESH", "NEKBONE", "PENNANT"],
+        &["UNIFORM:256:1:NR", "UNIFORM:256:8:NR", "MS1:64:8:9", "LAPLACIAN:3:1:9", "AMG", "LULESH", "NEKBONE", "PENNANT"],
         &[
             Value::Choice("UNIFORM:256:1:NR"),
             Value::Choice("UNIFORM:256:8:NR"),
-            Value::Choice("MS1:256:128:1024"),
-            Value::Choice("LAPLACIAN:3:1:100"),
+            Value::Choice("MS1:64:8:9"),
+            Value::Choice("LAPLACIAN:3:1:9"),
             Value::Choice("AMG"),
             Value::Choice("LULESH"),
             Value::Choice("NEKBONE"),

@@ -25,7 +25,7 @@ mod noise;
 mod plan;
 
 pub use crate::device::host::{Kernel, Space};
-pub use crate::device::{F32x2, F32x4, at};
+pub use crate::device::{F32x2, F32x4, Scope, at};
 pub use alloc::format;
 pub use half::{bf16, f16};
 

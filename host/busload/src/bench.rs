@@ -3,14 +3,14 @@
 use crate::cases::Run;
 use crate::cuda::{Gpu, Prepared, RunError};
 use crate::front::Front;
+use crate::judge;
+pub use crate::judge::count_differences;
 use crate::record::{self, ErrorRecord, Occupancy, Record, Simulated, SiteRecord};
 use crate::sim::{self, Outcome, SimulationError};
 pub use crate::timing::L2;
 use crate::timing::{Timed, quantile, sorted, timed};
-use crate::verify::{self, Actual, Check, Mismatch, Written};
-use gpu::suite::{Before, Buffer, Counts, OTHER_POISON, POISON, Plan};
-use std::collections::{BTreeMap, BTreeSet};
-use std::fmt::Write;
+use crate::verify::{Actual, Check, Mismatch, Written};
+use gpu::suite::{Before, Buffer, OTHER_POISON, POISON};
 
 /// Lane accesses that a simulation of a whole grid may take before blocks are sampled instead: some seconds. And those of a sample.
 const WHOLE_GRID: u64 = 1 << 29;
@@ -97,7 +97,8 @@ pub fn simulate_on(
             return (record, None);
         }
     };
-    record.error = judge(&run.plan, &outcome, front.counts_as_source());
+    record.error =
+        judge::judge(&run.plan, &outcome, front.counts_as_source()).and_then(|wrong| error(wrong.kind, wrong.message));
     record.verified = record.error.is_none() && outcome.blocks.complete() && run.plan.has_output();
     record.simulated = Some(Simulated {
         blocks: outcome.blocks.into(),
@@ -105,77 +106,6 @@ pub fn simulate_on(
         sites: outcome.sites.iter().map(SiteRecord::from).collect(),
     });
     (record, Some(outcome))
-}
-
-/// What is wrong with a simulated run: findings, then wrong results, then counts that are not the family's.
-fn judge(plan: &Plan, outcome: &Outcome, holds_counts: bool) -> Option<ErrorRecord> {
-    if !outcome.findings.is_empty() {
-        let mut lines: Vec<_> = outcome.findings.iter().map(ToString::to_string).collect();
-        let kinds: BTreeSet<_> = outcome.findings.iter().map(|finding| finding.kind).collect();
-        lines.extend(kinds.into_iter().filter_map(|kind| Some(format!("{}: {}", kind.name(), kind.remedy()?))));
-        return error("findings", lines.join("\n"));
-    }
-    if !outcome.blocks.complete() {
-        return None;
-    }
-    let actual = |buffer, i| outcome.actual(buffer, i).expect("without findings the memory is there");
-    if let Err(mismatch) = verify::verify(plan, actual) {
-        return error("verification", mismatch);
-    }
-    let differences = if holds_counts { count_differences(plan, outcome) } else { String::new() };
-    (!differences.is_empty()).then(|| error("counts", differences + WHICH)).flatten()
-}
-
-/// What to do about counts that are not as stated.
-const WHICH: &str = "Work out by hand which of the two is wrong: the closed form in the family's entry, or the kernel.";
-
-/// Where the counts of a whole grid are not the closed form of its family: a line for each operation on a buffer, with the
-/// source lines that make it and the counts that differ. Nothing if the plan states none.
-pub fn count_differences(plan: &Plan, outcome: &Outcome) -> String {
-    if plan.expected.is_empty() {
-        return String::new();
-    }
-    let mut expected = BTreeMap::<_, Counts>::new();
-    for part in &plan.expected {
-        *expected.entry((part.buffer.to_owned(), part.operation, u64::from(part.width))).or_default() += part.counts;
-    }
-    let mut differences = String::new();
-    for key in expected.keys().chain(outcome.regions.keys().filter(|key| !expected.contains_key(*key))) {
-        let [model, counted] = [&expected, &outcome.regions].map(|counts| counts.get(key).copied().unwrap_or_default());
-        let differ = model.named().into_iter().zip(counted.named()).filter(|(model, counted)| model != counted);
-        let (model, counted): (Vec<_>, Vec<_>) = differ
-            .map(|((name, model), (_, counted))| (format!("{model} {name}"), format!("{counted} {name}")))
-            .unzip();
-        if !model.is_empty() {
-            let (buffer, operation, width) = key;
-            let _ = writeln!(
-                differences,
-                "{}s of `{buffer}` at {width} bytes ({}): the family's closed form gives {}, the simulator counted {}",
-                record::operation_name(*operation),
-                places(outcome.lines.get(key)),
-                model.join(", "),
-                counted.join(", ")
-            );
-        }
-    }
-    differences
-}
-
-/// The lines of accesses, file by file.
-fn places(positions: Option<&BTreeSet<sim::Position>>) -> String {
-    let mut places = String::new();
-    let mut before = ("", 0);
-    for position in positions.into_iter().flatten() {
-        let (file, line) = (position.file, position.line);
-        let _ = match before {
-            (same, known) if same == file && known == line => Ok(()),
-            (same, _) if same == file => write!(places, ", {line}"),
-            ("", _) => write!(places, "{file}:{line}"),
-            _ => write!(places, ", {file}:{line}"),
-        };
-        before = (file, line);
-    }
-    if places.is_empty() { "no line makes them".to_owned() } else { places }
 }
 
 /// What came of a run on a GPU.
@@ -334,7 +264,7 @@ pub fn copy(gpu: &Gpu, bytes: u64, samples: Samples) -> Result<Record, RunError>
         kernel: COPY.to_owned(),
         family: "library".to_owned(),
         case: format!("{bytes} bytes"),
-        params: BTreeMap::new(),
+        params: Default::default(),
         on: "gpu".to_owned(),
         launch: None,
         occupancy: None,

@@ -1,12 +1,13 @@
 //! Runs GPU kernels written in Rust in a simulator that counts what the hardware counts, verifies every result, and measures on a GPU.
 //!
-//! For kernels in a crate of your own: `use busload::prelude::*;`, and [`launch`] in its tests. `examples/own-crate` has all of it.
+//! For kernels in a crate of your own: `use busload::prelude::*;`, and [`launch()`] in its tests. `examples/own-crate` has all of it.
 //!
 //! Without features it is the simulator alone:
 //! - [`prelude`]: what a file of kernels uses.
-//! - [`launch`]: runs a kernel and holds it to its results, the sanitizer and its counts.
+//! - [`launch`](mod@launch): runs a kernel and holds it to its results, the sanitizer and its counts.
 //! - [`sim`]: the simulator. It needs no GPU and counts what the hardware counts, by source line.
-//! - [`verify`]: compares what a kernel wrote with its reference; nothing is timed before.
+//! - [`verify`] and [`judge`]: what a kernel wrote beside its reference, and whether a run is right; nothing is timed before.
+//! - [`why`]: why an access costs what it costs, in a sentence.
 //! - [`input`]: files, read whole but not without end.
 //! - [`parallel`]: work in pieces, on as many threads as the system starts.
 //! - [`gpu`]: the facade, and the suite's own kernels.
@@ -16,6 +17,7 @@
 //! - [`cuda`]: the GPU, through the driver found at run time.
 //! - [`bench`](mod@bench): sampling and statistics, and the runs of a suite on either machine.
 //! - [`build`]: PTX from the sources of a package.
+//! - [`check`]: budgets of kernels, held to what they cost now.
 //! - [`claims`]: what the articles say that busload grew out of, judged by counts and results.
 //! - [`compare`]: two results files side by side, with a verdict for each row.
 //! - [`explain`]: a kernel's source with the counts of each access, and why the worst is what it is.
@@ -26,6 +28,7 @@
 //! - [`cases`]: from what was asked for on the command line to kernels, cases and plans.
 //! - [`timing`]: times that were measured, and their statistics.
 //! - [`record`] and [`report`]: what came of a run, as data, as a table, as JSON.
+//! - [`repository`]: where files stand in the repository that one stands in.
 //! - [`results`]: files of results, read and checked.
 //! - [`spatter`]: pattern files of Spatter, read and written.
 //! - [`profile`]: the counters of Nsight Compute beside the simulated counts.
@@ -43,6 +46,11 @@ pub mod prelude {
     pub use gpu::device::prelude::*;
 }
 
+#[cfg(not(target_os = "cuda"))]
+pub use gpu::device::host::Kernel;
+#[cfg(not(target_os = "cuda"))]
+pub use launch::{assert_families, launch};
+
 #[cfg(all(feature = "cli", not(target_os = "cuda")))]
 pub use cuda;
 #[cfg(not(target_os = "cuda"))]
@@ -56,6 +64,7 @@ pub mod bench;
 pub mod build;
 #[cfg(all(feature = "cli", not(target_os = "cuda")))]
 pub mod cases;
+pub mod check;
 #[cfg(all(feature = "cli", not(target_os = "cuda")))]
 pub mod claims;
 #[cfg(all(feature = "cli", not(target_os = "cuda")))]
@@ -72,6 +81,10 @@ pub mod fit;
 pub mod foreign;
 #[cfg(all(feature = "cli", not(target_os = "cuda")))]
 pub mod front;
+#[cfg(not(target_os = "cuda"))]
+pub mod judge;
+#[cfg(not(target_os = "cuda"))]
+pub mod launch;
 #[cfg(all(feature = "cli", not(target_os = "cuda")))]
 pub mod predict;
 #[cfg(all(feature = "cli", not(target_os = "cuda")))]
@@ -82,6 +95,7 @@ pub mod ptx;
 pub mod record;
 #[cfg(all(feature = "cli", not(target_os = "cuda")))]
 pub mod report;
+pub mod repository;
 #[cfg(all(feature = "cli", not(target_os = "cuda")))]
 pub mod results;
 #[cfg(all(feature = "cli", not(target_os = "cuda")))]
@@ -92,6 +106,8 @@ pub mod suite;
 mod texts;
 #[cfg(all(feature = "cli", not(target_os = "cuda")))]
 pub mod timing;
+#[cfg(not(target_os = "cuda"))]
+pub mod why;
 
 /// The simulator: what carries out kernels from their source, over the engine that counts what they ask for.
 #[cfg(not(target_os = "cuda"))]

@@ -5,13 +5,15 @@ use crate::ptx::Ptx;
 use crate::sim::{self, Blocks, Note};
 use crate::timing::Timed;
 use gpu::device::host::Space;
-use gpu::suite::{AxisKind, Launch, Operation, Value};
+use gpu::suite::{AxisKind, Launch, Value};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// The version of the layout of reports.
 pub const SCHEMA: u32 = 1;
+
+pub use crate::why::operation_name;
 
 /// Everything that one command found out.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -329,15 +331,6 @@ impl From<&sim::Site> for SiteRecord {
                 .then_some(TransactionsRecord { count: site.transactions.count, bytes: site.transactions.bytes }),
             notes: site.notes.clone(),
         }
-    }
-}
-
-/// `load`, `store` or `atomic`.
-pub const fn operation_name(operation: Operation) -> &'static str {
-    match operation {
-        Operation::Load => "load",
-        Operation::Store => "store",
-        Operation::Atomic => "atomic",
     }
 }
 

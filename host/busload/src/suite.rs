@@ -55,7 +55,7 @@ impl Suite {
     /// Whether it is busload's own, which predictions were held to and claims are of.
     #[must_use]
     pub fn is_busload(&self) -> bool {
-        matches!(self.module, Module::BuiltIn { .. })
+        self.name == BUSLOAD.name
     }
 
     /// Every kernel with its family, in the order of the curriculum.
@@ -77,7 +77,7 @@ impl Suite {
     pub fn unlisted(&self) -> impl Iterator<Item = (String, &'static str)> + use<> {
         let listed: Vec<_> = self.names().chain(self.counterexample_names()).collect();
         let kernels = self.families.iter().filter_map(|family| family.kernels.first().map(|entry| entry.kernel));
-        let files = kernels.filter_map(|kernel| Some((kernel.file, texts::of_kernel(&kernel)?)));
+        let files = kernels.filter_map(|kernel| Some((kernel.file, texts::of(&kernel, kernel.file)?)));
         let kernels = files.flat_map(|(file, text)| in_text(&text).into_iter().map(move |name| (name, file)));
         kernels.filter(move |(name, _)| !listed.contains(&name.as_str()))
     }

@@ -7,12 +7,6 @@ use gpu::suite::Kernel;
 use std::borrow::Cow;
 use std::path::Path;
 
-/// The text of the file that a kernel stands in; none if it is not at hand.
-#[must_use]
-pub(crate) fn of_kernel(kernel: &Kernel) -> Option<Cow<'static, str>> {
-    of(kernel, kernel.file)
-}
-
 /// The text of a file that was compiled with a kernel, as positions in it name it; none if it is not at hand.
 #[must_use]
 pub(crate) fn of(kernel: &Kernel, file: &str) -> Option<Cow<'static, str>> {
@@ -50,8 +44,8 @@ mod tests {
 
     #[test]
     fn the_suites_own_text_is_built_in() {
-        let elsewhere = Kernel { folder: FAMILIES[0].kernels[0].kernel.folder, ..FAMILIES[0].kernels[0].kernel };
-        assert_eq!(of_kernel(&elsewhere), Some(Cow::Borrowed(SOURCES[0])));
-        assert_eq!(of_kernel(&Kernel { folder: "/nowhere", ..elsewhere }), None);
+        let elsewhere = FAMILIES[0].kernels[0].kernel;
+        assert_eq!(of(&elsewhere, elsewhere.file), Some(Cow::Borrowed(SOURCES[0])));
+        assert_eq!(of(&Kernel { folder: "/nowhere", ..elsewhere }, "gpu/src/kernels/none.rs"), None);
     }
 }

@@ -1,7 +1,6 @@
 //! What the sanitizer found: a kind, a sentence, and the source positions involved.
 
 use crate::instruction::Position;
-use serde::{Serialize, Serializer};
 use std::fmt;
 
 /// What is wrong with a kernel.
@@ -66,14 +65,16 @@ impl Kind {
     }
 }
 
-impl Serialize for Kind {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+#[cfg(feature = "serde")]
+impl serde::Serialize for Kind {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(self.name())
     }
 }
 
 /// One thing the sanitizer found.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Finding {
     /// What is wrong.
     pub kind: Kind,

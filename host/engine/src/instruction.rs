@@ -1,7 +1,6 @@
 //! Memory instructions, and where they stand in their program.
 
-use gpu::suite::{Operation, Space};
-use serde::Serialize;
+use gpu::suite::{Operation, Scope, Space};
 use std::collections::HashSet;
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -9,7 +8,8 @@ use std::ptr;
 use std::sync::{Mutex, PoisonError};
 
 /// A source position.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Position {
     /// The file, relative to the workspace.
     pub file: &'static str,
@@ -89,8 +89,13 @@ pub struct Instruction {
     pub operation: Operation,
     /// Whether it goes past the L1: a store, an atomic, and a load that says so.
     pub past_l1: bool,
+    /// To whom it is one access that may meet others without a race: an atomic, or a volatile access of global memory. None of a
+    /// plain one.
+    pub scope: Option<Scope>,
     /// Whether it adds integers, which the compiler may add up within the warp.
     pub adds_integers: bool,
+    /// Whether ptxas makes a loop of compare-and-swaps of it: an atomic on floats, or on 64 bits, in shared memory.
+    pub is_loop: bool,
     log_width: u8,
 }
 
@@ -99,7 +104,8 @@ impl Instruction {
     #[inline]
     pub fn new(pc: Pc, space: Space, operation: Operation, log_width: u8) -> Self {
         let past_l1 = operation != Operation::Load;
-        Self { pc, space, operation, past_l1, adds_integers: false, log_width }
+        let scope = (operation == Operation::Atomic).then_some(Scope::Device);
+        Self { pc, space, operation, past_l1, scope, adds_integers: false, is_loop: false, log_width }
     }
 
     /// Bytes a lane.

@@ -1,12 +1,11 @@
 //! What the compiler may make of an access, so that the hardware makes other requests than the source says.
 
-use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::ops::BitOrAssign;
 
 /// A change by the compiler.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "snake_case"))]
 pub enum Note {
     /// Lanes of a warp leave a loop around the access after different numbers of iterations.
     UnrolledLoop,

@@ -17,12 +17,20 @@ pub enum What {
     },
     /// Wrote global memory.
     Store,
-    /// Added to global memory in the L2.
-    Atomic,
+    /// Added to global memory in the L2, or did something else to it in one indivisible step.
+    Atomic {
+        /// Lanes that wait for others of the request: of each sector as many as go to one address at most, but one.
+        waiting: u16,
+    },
     /// Read shared memory.
     SharedLoad,
-    /// Wrote shared memory, or added to it.
+    /// Wrote shared memory.
     SharedStore,
+    /// Added to shared memory.
+    SharedAtomic {
+        /// Of a loop of compare-and-swaps, the most distinct words that its lanes want of one bank; 0 of what is no loop.
+        words: u16,
+    },
     /// Read constant memory.
     Constant,
     /// Waited for the block, or for other lanes of the warp.
@@ -105,25 +113,11 @@ pub struct LinesEnd(u32);
 /// The warp of a barrier.
 pub const WHOLE_BLOCK: u16 = u16::MAX;
 
-/// The lanes of a request.
-#[derive(Clone, Copy, Debug)]
-pub struct Lanes {
-    /// Those that make it, as bits; none of a wait.
-    pub mask: u32,
-    /// How many addresses they add to, if it is an addition.
-    pub addresses: u32,
-}
-
-/// Requests of a block whose lanes are kept.
-const WITH_LANES: usize = 1 << 12;
-
 /// What a block asked for.
 #[derive(Clone, Debug, Default)]
 pub struct Trace {
     /// Its requests: in order for each warp, and with the barriers of the block between them.
     pub requests: Vec<Traced>,
-    /// The lanes of the first of them.
-    pub lanes: Vec<Lanes>,
     /// The lines that they touch. Lanes mostly have theirs equally far apart, and a block may touch many millions of lines.
     rows: Vec<Row>,
     /// How many lines of a warp to keep: once it has touched them, its requests are left out.
@@ -180,15 +174,19 @@ impl Trace {
             return;
         }
         let instruction = request.instruction;
+        let (addresses, mask, width) = (&request.addresses(), request.mask, instruction.width());
         let what = match (instruction.space, instruction.operation) {
             (Space::Shared, Operation::Load) => What::SharedLoad,
-            (Space::Shared, _) => What::SharedStore,
+            (Space::Shared, Operation::Store) => What::SharedStore,
+            (Space::Shared, Operation::Atomic) => {
+                let words = || banks::wavefronts(addresses, mask, width, Operation::Store) as u16;
+                What::SharedAtomic { words: if instruction.is_loop { words() } else { 0 } }
+            }
             (Space::Constant, _) => What::Constant,
             (Space::Global, Operation::Load) => What::Load { past_l1: instruction.past_l1 },
             (Space::Global, Operation::Store) => What::Store,
-            (Space::Global, Operation::Atomic) => What::Atomic,
+            (Space::Global, Operation::Atomic) => What::Atomic { waiting: waiting(addresses, mask) },
         };
-        let (addresses, mask, width) = (&request.addresses(), request.mask, instruction.width());
         let wavefronts = match what {
             What::Constant => banks::distinct(addresses, mask),
             _ => banks::wavefronts(addresses, mask, width, instruction.operation),
@@ -198,10 +196,6 @@ impl Trace {
             (lines, missed, tags) = l1_wavefronts(addresses, mask, width, instruction.operation);
         }
         self.touched[warp_number] += 1 + lines.len() as u32;
-        if self.lanes.len() < WITH_LANES {
-            let addresses = if what == What::Atomic { banks::distinct(addresses, mask) as u32 } else { 0 };
-            self.lanes.push(Lanes { mask, addresses });
-        }
         self.push(warp as u16, what, instruction.pc, [wavefronts, missed, tags], &lines, flow);
     }
 
@@ -216,9 +210,6 @@ impl Trace {
         if kept {
             if let Some(touched) = self.touched.get_mut(usize::from(warp)) {
                 *touched += u32::from(what == What::Instructions);
-            }
-            if self.lanes.len() < WITH_LANES {
-                self.lanes.push(Lanes { mask: 0, addresses: 0 });
             }
             self.push(warp, what, at, [0; 3], &[], flow);
         }
@@ -249,6 +240,16 @@ impl Row {
     fn lines(&self) -> impl Iterator<Item = Line> + '_ {
         (0..self.count).map(|place| Line { number: self.number(self.apart, place), bytes: self.bytes })
     }
+}
+
+/// Lanes of an atomic that wait for others of it: of each sector as many as go to one address at most, but one.
+fn waiting(addresses: &[u64; 32], mask: u32) -> u16 {
+    let mut active: ArrayVec<u64, 32> =
+        (0..32).filter(|lane| mask >> lane & 1 == 1).map(|lane| addresses[lane]).collect();
+    active.sort_unstable();
+    let of_sector = active.chunk_by(|one, other| one / SECTOR == other / SECTOR);
+    let most = of_sector.map(|sector| sector.chunk_by(u64::eq).map(<[u64]>::len).max().unwrap_or(1) - 1);
+    most.sum::<usize>() as u16
 }
 
 /// The lines of a request to global memory, its data-stage wavefronts if all of them miss, and its tag-stage wavefronts.

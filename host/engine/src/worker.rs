@@ -12,11 +12,11 @@ use crate::note::Seen;
 use crate::outcome::Part;
 use crate::request::Request;
 use crate::sample::Sampler;
-use crate::sanitizer::{Look, Race, Sanitizer, Uninitialized};
+use crate::sanitizer::{Look, Race, Sanitizer, Uninitialized, Why};
 use crate::shared::SharedMemory;
 use crate::trace::{Flow, Trace, WHOLE_BLOCK, What};
 use crate::{banks, coalesce};
-use gpu::suite::{Counts, Operation, Space};
+use gpu::suite::{Counts, Operation, Scope, Space};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
@@ -187,6 +187,11 @@ impl Worker {
         self.sanitizer.meet(first, mask);
     }
 
+    /// A thread makes a fence: what it did before is ordered before what it does next, for the threads of a scope.
+    pub fn fence(&mut self, thread: usize, scope: Scope) {
+        self.sanitizer.fence(thread, scope);
+    }
+
     /// The block has passed a barrier: false if it has passed too many, which is a finding.
     pub fn pass_barrier(&mut self, at: impl Fn() -> Pc) -> bool {
         self.sanitizer.pass_barrier();
@@ -288,11 +293,17 @@ impl Worker {
         let earlier = &race.earlier;
         let (name, offset) = self.name(instruction.space, race.address);
         let other = triple(self.launch.thread_idx(earlier.moment.thread));
-        let (who, nothing) = if earlier.moment.turn == self.turn {
-            (format!("thread {other}"), "no barrier orders the two")
+        let who = if earlier.moment.turn == self.turn {
+            format!("thread {other}")
         } else {
             let block = triple(self.launch.block_of(earlier.moment.turn));
-            (format!("thread {other} of block {block}"), "nothing orders the blocks of a launch")
+            format!("thread {other} of block {block}")
+        };
+        let nothing = match race.why {
+            Why::Barrier => "no barrier orders the two",
+            Why::Blocks => "nothing orders the blocks of a launch",
+            Why::Fence => "no fence orders the two",
+            Why::Scope => "an atomic of a block's scope excludes no other block",
         };
         let [verb, other_verb] = [instruction, earlier.instruction].map(verb);
         Finding {
@@ -357,6 +368,6 @@ fn verb(instruction: Instruction) -> &'static str {
     match instruction.operation {
         Operation::Load => "reads",
         Operation::Store => "writes",
-        Operation::Atomic => "adds to",
+        Operation::Atomic => "updates",
     }
 }

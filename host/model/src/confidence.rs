@@ -4,7 +4,6 @@ use super::chip::Chip;
 use engine::trace::{Trace, What};
 use engine::{Position, Site};
 use gpu::suite::Operation;
-use gpu::suite::Space;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::fmt;
@@ -107,27 +106,31 @@ pub const MEASURED_FAMILIES: [&str; 25] = [
 /// Blocks that are looked at.
 pub(super) const BLOCKS: u64 = 64;
 
-/// What some blocks did that the model does not know.
+/// What some blocks did of which something had to be assumed.
 #[derive(Debug, Default)]
-pub(super) struct Unknown(BTreeSet<(Position, &'static str)>);
+pub(super) struct Assumed(BTreeSet<(Position, &'static str)>);
 
-impl Unknown {
+impl Assumed {
     /// Adds what a block did.
-    pub(super) fn add(&mut self, trace: &mut Trace) {
-        for (request, lanes) in trace.requests.iter().zip(std::mem::take(&mut trace.lanes)) {
-            if request.what == What::Atomic && lanes.addresses < lanes.mask.count_ones() {
-                self.0.insert((request.at.position(), "lanes of a warp add to the same address"));
+    pub(super) fn add(&mut self, trace: &Trace) {
+        for request in &trace.requests {
+            if let What::SharedAtomic { words: 1.. } = request.what {
+                let what = "a loop of compare-and-swaps in shared memory loses no turn to another warp";
+                self.0.insert((request.at.position(), what));
             }
         }
     }
 
-    /// What was found in the blocks, and what `sites` tell beside that.
-    pub(super) fn reasons(&self, sites: &[Site]) -> Vec<String> {
-        let of_shared = sites.iter().filter(|site| site.space == Space::Shared && site.operation == Operation::Atomic);
-        let of_shared = of_shared.map(|site| (site.position, "additions to shared memory"));
-        let found = self.0.iter().copied().chain(of_shared);
-        found.map(|(position, what)| format!("{what}, at {}", at(position))).collect()
+    /// What was assumed of the blocks.
+    pub(super) fn reasons(&self) -> Vec<String> {
+        self.0.iter().map(|(position, what)| format!("assumed: {what}, at {}", at(*position))).collect()
     }
+}
+
+/// What of these accesses the model does not know.
+pub(super) fn unknown(sites: &[Site]) -> Vec<String> {
+    let narrow = sites.iter().filter(|site| site.operation == Operation::Atomic && site.width < 4);
+    narrow.map(|site| format!("atomics of {} bits, at {}", 8 * site.width, at(site.position))).collect()
 }
 
 fn at(position: Position) -> String {
@@ -138,40 +141,27 @@ fn at(position: Position) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use engine::trace::{Flow, Lanes, Traced, WHOLE_BLOCK};
-
-    /// What is found in a block of one warp that makes requests with these masks at one place; where there is none, the block waits.
-    fn found(what: What, masks: &[Option<u32>], addresses: u32) -> Vec<&'static str> {
-        let mut trace = Trace::default();
-        let at = crate::pc();
-        for mask in masks {
-            let (warp, what) = if mask.is_some() { (0, what) } else { (WHOLE_BLOCK, What::Wait) };
-            let lines_end = trace.add_lines(&[]);
-            trace.requests.push(Traced {
-                warp,
-                what,
-                at,
-                wavefronts: 1,
-                miss_wavefronts: 1,
-                tag_wavefronts: 1,
-                lines_end,
-                flow: Flow::default(),
-            });
-            trace.lanes.push(Lanes { mask: mask.unwrap_or(0), addresses });
-        }
-        let mut unknown = Unknown::default();
-        unknown.add(&mut trace);
-        unknown.0.into_iter().map(|(_, what)| what).collect()
-    }
+    use engine::trace::{Flow, Traced};
 
     #[test]
-    fn additions_of_several_lanes_to_one_address_are_told_from_those_of_one() {
-        let to_one = ["lanes of a warp add to the same address"];
-        assert_eq!(found(What::Atomic, &[Some(u32::MAX)], 1), to_one);
-        assert_eq!(found(What::Atomic, &[Some(0b11)], 1), to_one);
-        assert_eq!(found(What::Atomic, &[Some(u32::MAX)], 31), to_one);
-        assert!(found(What::Atomic, &[Some(u32::MAX)], 32).is_empty());
-        assert!(found(What::Atomic, &[Some(1), Some(2)], 1).is_empty(), "a lane of each");
-        assert!(found(What::Store, &[Some(u32::MAX)], 1).is_empty());
+    fn what_is_assumed_is_said_with_the_place() {
+        let reasons = |what| {
+            let mut trace = Trace::default();
+            let lines_end = trace.add_lines(&[]);
+            let (at, flow) = (crate::pc(), Flow::default());
+            let request =
+                Traced { warp: 0, what, at, wavefronts: 1, miss_wavefronts: 1, tag_wavefronts: 1, lines_end, flow };
+            trace.requests.push(request);
+            let mut assumed = Assumed::default();
+            assumed.add(&trace);
+            assumed.reasons()
+        };
+        assert!(reasons(What::SharedAtomic { words: 0 }).is_empty());
+        assert!(reasons(What::Atomic { waiting: 31 }).is_empty());
+        let [reason] = &reasons(What::SharedAtomic { words: 1 })[..] else { panic!("one reason") };
+        assert!(
+            reason.starts_with("assumed: a loop of compare-and-swaps") && reason.contains("confidence.rs:"),
+            "{reason}"
+        );
     }
 }

@@ -147,6 +147,16 @@ constants! {
         l2_partial_store_sectors: f64, 0 to 1e3;
         l2_completion_sectors: f64, 0 to 1e3;
         l2_atomic_cycles: f64, 0 to 1e3;
+        l2_atomic_line_cycles: f64, 0 to 1e3;
+        l2_atomic_sector_cycles: f64, 0 to 1e3;
+        l2_atomic_fill_cycles: f64, 0 to 1e3;
+        l2_adder_sector_cycles: f64, 0 to 1e3;
+        l2_adder_lane_cycles: f64, 0 to 1e3;
+        l2_atomic_lines: u64, 1 to 1024;
+        shared_atomic_cycles: f64, 0 to 1e3;
+        shared_atomic_min_cycles: f64, 0 to 1e3;
+        shared_loop_lane_cycles: f64, 0 to 1e3;
+        shared_loop_word_cycles: f64, 0 to 1e3;
         l2_partial_lines: usize, 0 to 16;
         dirty_lines_on_allocate: usize, 0 to 16;
         dirty_lines_on_full_store: usize, 0 to 16;

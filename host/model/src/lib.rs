@@ -12,6 +12,7 @@
 //! | `sm/data_stage.rs` | data stage: hits, fills, shared memory |
 //! | `memory/crossbar.rs` | credits, paths |
 //! | `memory/l2_cache.rs`, `memory/l2_slices.rs` | the L2's partitions and slices |
+//! | `memory/atomics.rs`, `sm/shared_atomics.rs` | atomics in the L2 and in shared memory |
 //! | `memory/write_back.rs` | dirty lines and write-backs |
 //! | `memory/dram.rs`, `memory/address.rs` | DRAM banks and row activates; the address map |
 //!
@@ -36,7 +37,7 @@ pub use chip::{Chip, ChipError};
 pub use confidence::{Confidence, MEASURED_FAMILIES, Trust};
 pub use traffic::Traffic;
 
-use confidence::{BLOCKS, Unknown};
+use confidence::{Assumed, BLOCKS, unknown};
 use constants::Constants;
 use engine::coalesce::SECTOR;
 use engine::trace::{Observer, Trace};
@@ -189,7 +190,7 @@ struct Watching {
 struct Replay {
     machine: Machine,
     stores: StoreWavefronts,
-    unknown: Unknown,
+    assumed: Assumed,
     blocks: u64,
 }
 
@@ -200,13 +201,12 @@ impl fmt::Debug for Watching {
 }
 
 impl Observer for Watching {
-    fn block(&self, mut trace: Trace) {
-        let Replay { machine, stores, unknown, blocks } = &mut *self.machine.lock().expect("no panic under this lock");
+    fn block(&self, trace: Trace) {
+        let Replay { machine, stores, assumed, blocks } = &mut *self.machine.lock().expect("no panic under this lock");
         *blocks += 1;
         if *blocks <= BLOCKS {
-            unknown.add(&mut trace);
+            assumed.add(&trace);
         }
-        trace.lanes = Vec::new();
         stores.add(&trace);
         machine.take(trace);
     }
@@ -248,7 +248,7 @@ pub fn predict(run: &Subject<'_>, chip: &Chip, effort: Effort) -> Result<Predict
     let lines = requests + touched;
     let (blocks_per_sm, l1_bytes) = chip.residency(warps, first.shared_bytes)?;
     let mut trust = Trust::of(chip, run.family, run.low);
-    let unknown = Unknown::default().reasons(&first.sites);
+    let unknown = unknown(&first.sites);
     if !unknown.is_empty() {
         return Err(NotPredicted::NotModelled(unknown));
     }
@@ -281,18 +281,19 @@ pub fn predict(run: &Subject<'_>, chip: &Chip, effort: Effort) -> Result<Predict
         machine: Mutex::new(Replay {
             machine,
             stores: StoreWavefronts::default(),
-            unknown: Unknown::default(),
+            assumed: Assumed::default(),
             blocks: 0,
         }),
         lines_a_warp: u32::try_from(budget / (wave * warps)).unwrap_or(u32::MAX).max(64),
     });
     let observer: Arc<dyn Observer> = watching.clone();
     let given = simulate(run, &Options { max_blocks, observer: Some(observer), ..options })?;
-    let Replay { machine, stores, unknown, .. } = &mut *watching.machine.lock().expect("no panic under this lock");
-    let unknown = unknown.reasons(&given.sites);
+    let Replay { machine, stores, assumed, .. } = &mut *watching.machine.lock().expect("no panic under this lock");
+    let unknown = confidence::unknown(&given.sites);
     if !unknown.is_empty() {
         return Err(NotPredicted::NotModelled(unknown));
     }
+    assumed.reasons().into_iter().for_each(|reason| trust.lower(reason));
     let here = machine.finish();
     // All blocks are taken to make as many requests as those.
     let count = |such: fn(&Site) -> bool| {

@@ -4,6 +4,7 @@
 //! as well (probe `partitions`). DRAM is read two sectors at a time.
 
 mod address;
+mod atomics;
 mod crossbar;
 mod dram;
 mod l2_cache;
@@ -16,6 +17,7 @@ use super::chip::Chip;
 use super::constants::Constants;
 use super::traffic::{Busy, Traffic};
 use address::AddressMap;
+use atomics::{Atomics, OnLine};
 use crossbar::Crossbar;
 use dram::Dram;
 use engine::coalesce::{LINE, SECTOR};
@@ -37,6 +39,7 @@ pub(super) struct Memory {
     /// The partitions of the L2.
     l2: Vec<L2Cache>,
     slices: Slices,
+    atomics: Atomics,
     dram: Dram,
     /// When the request arrived that is served.
     now: f64,
@@ -55,10 +58,12 @@ impl Memory {
     pub(super) fn new(chip: &Chip, constants: &Constants) -> Self {
         let (partitions, slices) = (chip.l2_partitions as usize, chip.dram_channels);
         let bytes = (constants.l2_capacity_share * (chip.l2_bytes / chip.l2_partitions) as f64) as u64;
+        let map = AddressMap::new(chip, constants);
         let l2 = |_| L2Cache::new(bytes, constants.l2_ways, chip.l2_partitions, constants.l2_turn_share);
         Self {
             constants: *constants,
-            map: AddressMap::new(chip, constants),
+            atomics: Atomics::new(partitions * slices, slices, constants),
+            map,
             crossbar: Crossbar::new(constants, partitions, slices),
             l2: (0..partitions).map(l2).collect(),
             slices: Slices::new(partitions, slices, constants.far_read_queues),
@@ -151,19 +156,27 @@ impl Memory {
         ready + self.constants.l2_latency + path
     }
 
-    /// An atomic on sectors of a line, in the L2, once the one before on the line is done.
-    pub(super) fn atomic(&mut self, number: u64, touched: u8, sent: f64) {
-        let partial = f64::from(touched.count_ones()) * self.constants.l2_partial_store_cycles;
-        let home = self.map.home(number);
+    /// An atomic on sectors of a line, `waiting` lanes behind others, for an SM of a CPC once the slice has a credit for that. It is carried
+    /// out once the one before on the line is done. Says when it is sent.
+    pub(super) fn atomic(&mut self, cpc: usize, number: u64, touched: u8, waiting: f64, at: f64) -> f64 {
+        let (home, slice) = (self.map.home(number), self.map.slice(number));
+        let sent = self.crossbar.credits(cpc, home, slice).available(at);
         self.now = sent;
-        let served = self.serve_slice(home, number, touched, self.constants.l2_store_cycles + partial);
-        self.traffic.l2_write_sectors += f64::from(touched.count_ones());
-        self.fetch(home, number, touched, served);
+        let arrived = self.serve_slice(home, number, touched, 0.0);
+        let missing = touched & !self.l2[home].peek(number).map_or(0, |line| line.valid);
+        let [slice_of_all, adder] = self.map.atomic_slice_and_adder(number);
+        let (sectors, missing) = (touched.count_ones(), missing.count_ones());
+        let done = self.atomics.serve(OnLine { slice: slice_of_all, adder, sectors, missing, waiting }, arrived);
+        self.traffic.l2_write_sectors += f64::from(sectors);
+        // It holds its credit until the line is there.
+        self.served = self.fetch(home, number, touched, arrived).max(done);
         if let Some(mut line) = self.l2[home].peek(number) {
-            line.atomics_done = served.max(line.ready).max(line.atomics_done) + self.constants.l2_atomic_cycles;
+            line.atomics_done = done.max(line.ready).max(line.atomics_done) + self.constants.l2_atomic_cycles;
             self.atomics_done = self.atomics_done.max(line.atomics_done);
         }
         self.mark_dirty(number, touched, self.constants.dirty_lines_on_partial_store);
+        self.take_credit(cpc, home, slice, sent);
+        sent
     }
 
     /// Writes to a line from a GPC: to some of its sectors `alone`, to others merged with an earlier store. Fully written lines that belong

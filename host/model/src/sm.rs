@@ -3,6 +3,7 @@
 mod data_stage;
 mod l1;
 mod mio;
+mod shared_atomics;
 mod tag_stage;
 
 pub(super) use data_stage::{DataRequest, DataStage, PendingEntry};
@@ -128,12 +129,20 @@ impl Sm {
                 // The two cycles of a wavefront are in the latency.
                 Some(Served::Hit { wavefronts, latency: self.constants.shared_latency - 2.0, is_load })
             }
+            What::SharedAtomic { words } => {
+                memory.traffic.shared_wavefronts += f64::from(request.wavefronts);
+                let cycles = shared_atomics::cycles(request.wavefronts, words, &self.constants);
+                self.shared_cycles += cycles;
+                self.lsu_free = now + cycles;
+                Some(Served::Hit { wavefronts: cycles, latency: self.constants.shared_latency - 2.0, is_load: false })
+            }
             What::Load { past_l1 } => self.look_up_load(subpartition, request, lines, past_l1, now, memory),
-            What::Store | What::Atomic => {
-                if request.what == What::Atomic {
+            What::Store | What::Atomic { .. } => {
+                if let What::Atomic { waiting } = request.what {
+                    let waiting = f64::from(waiting) / lines.len() as f64;
                     for line in lines {
-                        let sent = now.max(self.port_free);
-                        memory.atomic(line.number, sectors(line), sent);
+                        let at = now.max(self.port_free);
+                        let sent = memory.atomic(self.cpc, line.number, sectors(line), waiting, at);
                         self.hold_port(sent, sectors(line));
                     }
                 } else {

@@ -33,7 +33,7 @@ impl StoreWavefronts {
                 self.last.resize(warp + 1, None);
             }
             let last = self.last[warp].replace(number);
-            if !matches!(request.what, What::Store | What::Atomic) {
+            if !matches!(request.what, What::Store | What::Atomic { .. }) {
                 continue;
             }
             let (lines, tags) = (trace.lines_of(number), u64::from(request.tag_wavefronts));
@@ -95,7 +95,7 @@ mod tests {
         add(1, What::Store, 4, 1, &[line, next, other, line]);
         // What the tag stage needs is none either.
         add(0, What::Store, 5, 2, &[next]);
-        add(0, What::Atomic, 1, 3, &[next]);
+        add(0, What::Atomic { waiting: 0 }, 1, 3, &[next]);
         add(0, What::Store, 1, 1, &[next]);
         add(1, What::Store, 2, 1, &[next]);
         add(0, What::Store, 1, 1, &[next]);

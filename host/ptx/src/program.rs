@@ -5,6 +5,7 @@ use crate::matrix::Matrix;
 use crate::registers::{Class, Classes, Run, Sizes};
 use crate::watch::Watch;
 use engine::{Instruction, Pc};
+use gpu::suite::Scope;
 use std::collections::BTreeSet;
 
 /// No instruction, no slot.
@@ -187,6 +188,8 @@ pub(crate) enum Op {
     Phase,
     /// The warp lets the others of its block go on first.
     Yield,
+    /// A fence, for the threads of a scope.
+    Fence(Scope),
     /// A warp's barrier.
     WarpBarrier { mask: u32 },
     /// An access.

@@ -186,7 +186,15 @@ fn registers(program: &Program, inst: &Inst) -> (Registers, Registers) {
         }
         Op::Clock { class, slot } => writes.push((class, slot)),
         Op::ActiveMask { slot } => writes.push(narrow(slot)),
-        Op::Branch { .. } | Op::Yield | Op::Phase | Op::Commit | Op::Await(_) | Op::Return | Op::Exit | Op::Trap => {}
+        Op::Branch { .. }
+        | Op::Fence(_)
+        | Op::Yield
+        | Op::Phase
+        | Op::Commit
+        | Op::Await(_)
+        | Op::Return
+        | Op::Exit
+        | Op::Trap => {}
     }
     reads.push((Class::Pred, inst.guard));
     (reads, writes)

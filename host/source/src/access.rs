@@ -1,12 +1,13 @@
 //! Carries out the accesses of a lane that it does not make by itself.
 
+use crate::atomic;
 use crate::context::Context;
 use crate::count::start;
 use crate::requests::Twice;
 use crate::stop::{Stop, twice};
 use engine::{AtHand, Element, Kind, Look};
-use gpu::device::host::{Access, Number, Op, Site};
-use gpu::suite::Space;
+use gpu::device::host::{Access, Atomic, Site};
+use gpu::suite::{Operation, Scope, Space};
 use std::panic::Location;
 use std::ptr;
 use std::sync::atomic::Ordering::Relaxed;
@@ -22,6 +23,43 @@ impl Context {
         at: &'static Location<'static>,
     ) -> Result<(), Stop> {
         let (site, width) = (Site::new(at, access), access.width());
+        let element = self.begin_access(site, base, index)?;
+        // SAFETY: resolved and aligned; the facade's `value` is as wide as the access.
+        unsafe {
+            match site.operation() {
+                Operation::Load => element.load(width, value),
+                Operation::Store | Operation::Atomic => element.store(width, value),
+            }
+        }
+        self.enter_access(site, base, element.address)
+    }
+
+    /// Carries out an atomic of the running lane: leaves what stood there before in the place of its operand.
+    pub(super) fn atomic(
+        &mut self,
+        access: Access,
+        atomic: Atomic,
+        base: u64,
+        index: u64,
+        value: *mut u8,
+        at: &'static Location<'static>,
+    ) -> Result<(), Stop> {
+        let (site, width) = (Site::new(at, access), access.width());
+        let element = self.begin_access(site, base, index)?;
+        let (mut old, mut operand) = (0u64, 0u64);
+        // SAFETY: resolved and aligned; the facade's `value` is as wide as the access, and no wider than 8 bytes.
+        unsafe {
+            element.load(width, (&raw mut old).cast());
+            ptr::copy_nonoverlapping(value, (&raw mut operand).cast(), width);
+            let new = atomic::change(atomic, old, operand);
+            element.store(width, (&raw const new).cast());
+            ptr::copy_nonoverlapping((&raw const old).cast(), value, width);
+        }
+        self.enter_access(site, base, element.address)
+    }
+
+    /// Where an access of the running lane goes, once it may be carried out: the error is the reason to stop it.
+    fn begin_access(&mut self, site: Site, base: u64, index: u64) -> Result<Element, Stop> {
         self.pulse.lane.tell(site);
         if self.job.launch.is_exhausted() {
             return Err(Stop::new(Kind::NonTerminating, "there is no memory left".to_owned()));
@@ -30,15 +68,14 @@ impl Context {
         if self.copies.under_way.is_any() {
             self.look_under_way(site, element.address)?;
         }
-        // SAFETY: resolved and aligned; the facade's `value` is as wide as the access.
-        unsafe {
-            match access.op() {
-                Op::Load(_) => element.load(width, value),
-                Op::Store => element.store(width, value),
-                Op::AtomicAdd(number) => self.atomic_add(number, element, width, value),
-            }
+        self.listens |= site.scope().is_some() && site.operation() != Operation::Store;
+        if waits(site) {
+            // Who waits for others is not silent.
+            let thread = self.pulse.lane.thread.swap(0, Relaxed);
+            self.job.launch.wait_for(self.worker.turn());
+            self.pulse.lane.thread.store(thread, Relaxed);
         }
-        self.enter_access(site, base, element.address)
+        Ok(element)
     }
 
     /// Where an access of the running lane goes: the error is the reason to stop it.
@@ -81,7 +118,7 @@ impl Context {
             self.requests.part(place);
             return Ok(());
         }
-        let alone = matches!(site.access().op(), Op::AtomicAdd(_))
+        let alone = site.scope().is_some()
             || self.worker.look() == Look::Second
             || site.space() == Space::Shared && is_shared_away;
         if !alone && base.is_multiple_of(width) {
@@ -98,32 +135,15 @@ impl Context {
         Ok(())
     }
 
-    /// Adds `value` to an element, and leaves the old value in its place.
-    ///
-    /// # Safety
-    /// As [`Element::store`].
-    #[inline(never)]
-    pub(super) unsafe fn atomic_add(&self, number: Number, element: Element, width: usize, value: *mut u8) {
-        // Who waits for others is not silent.
-        let thread = self.pulse.lane.thread.swap(0, Relaxed);
-        self.job.launch.wait_for(self.worker.turn());
-        self.pulse.lane.thread.store(thread, Relaxed);
-        let (mut old, mut addend) = (0u64, 0u64);
-        // SAFETY: the caller's promise; no value is wider than 8 bytes.
-        unsafe {
-            element.load(width, (&raw mut old).cast());
-            ptr::copy_nonoverlapping(value, (&raw mut addend).cast(), width);
-            let sum = add(number, old, addend);
-            element.store(width, (&raw const sum).cast());
-            ptr::copy_nonoverlapping((&raw const old).cast(), value, width);
-        }
+    /// A fence of the running lane.
+    pub(super) fn fence(&mut self, scope: Scope) -> Result<(), Stop> {
+        self.call()?;
+        self.worker.fence(self.current(), scope);
+        Ok(())
     }
 }
 
-fn add(number: Number, a: u64, b: u64) -> u64 {
-    match number {
-        Number::U32 => (a as u32).wrapping_add(b as u32).into(),
-        Number::U64 => a.wrapping_add(b),
-        Number::F32 => (f32::from_bits(a as u32) + f32::from_bits(b as u32)).to_bits().into(),
-    }
+/// Whether what an access finds depends on the order of blocks: others write there meanwhile.
+fn waits(site: Site) -> bool {
+    site.space() == Space::Global && site.scope().is_some()
 }

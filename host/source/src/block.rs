@@ -63,11 +63,19 @@ impl engine::Runner for Runner {
         self.context().pulse.block.store(block, Relaxed);
         let warps = self.context().lanes.len().div_ceil(32);
         loop {
+            let mut aside = Vec::new();
             for warp in 0..warps {
-                self.run_warp(warp);
+                let lanes = self.lanes(warp);
+                self.context().begin_warp(lanes);
+                if self.run_warp(warp) {
+                    aside.push(warp);
+                }
                 if self.context().stopped || self.job.launch.is_exhausted() {
                     return self.abandon();
                 }
+            }
+            if !self.run_aside(aside) {
+                return self.abandon();
             }
             if !self.release_block() {
                 break;
@@ -88,10 +96,29 @@ impl Runner {
         32 * warp..(32 * warp + 32).min(self.context().lanes.len())
     }
 
-    /// Runs the lanes of a warp until each has ended or waits for the block, and counts what they asked for.
-    fn run_warp(&mut self, warp: usize) {
-        let lanes = self.lanes(warp);
-        self.context().begin_warp(lanes);
+    /// Runs warps that have stepped aside until each of their lanes has ended or waits for the block: false if the block cannot go on.
+    fn run_aside(&mut self, mut aside: Vec<usize>) -> bool {
+        while !aside.is_empty() {
+            let mut again = Vec::new();
+            for warp in aside {
+                let lanes = self.lanes(warp);
+                self.context().take_up_warp(lanes);
+                if self.run_warp(warp) {
+                    again.push(warp);
+                }
+                if self.context().stopped || self.job.launch.is_exhausted() {
+                    return false;
+                }
+            }
+            aside = again;
+        }
+        true
+    }
+
+    /// Runs the lanes of a warp, which has begun, until each has ended or waits for the block, and counts what they asked for; or
+    /// until it steps aside for others of the block, since some of its lanes go round and round and read what others write: true
+    /// then.
+    fn run_warp(&mut self, warp: usize) -> bool {
         loop {
             self.context().pulse.show();
             let mut next = 0;
@@ -99,22 +126,33 @@ impl Runner {
                 let waiting = lane.stack.take();
                 self.resume(waiting);
                 if self.context().stopped {
-                    return self.context().deselect();
+                    self.context().deselect();
+                    return false;
                 }
                 // A lane that ends goes on as those behind it.
                 next = self.context().number() + 1;
             }
             self.context().deselect();
-            let goes_on = |runner: &mut Self| {
-                runner.release_warp(warp) || runner.release_loops(warp) || runner.release_together(warp)
-            };
-            if !self.context().rested || !goes_on(self) {
+            if !self.context().rested {
+                break;
+            }
+            if self.release_warp(warp) {
+                continue;
+            }
+            if self.release_loops(warp) {
+                let others = self.context().lanes.len() > 32;
+                if std::mem::take(&mut self.context().listens) && others {
+                    self.context().count();
+                    return true;
+                }
+            } else if !self.release_together(warp) {
                 break;
             }
         }
         if !self.context().stopped {
             self.context().count_at_barrier();
         }
+        false
     }
 
     /// Runs the selected thread, on the stack on which it waits, until it rests or ends; with it, if it has not begun, those

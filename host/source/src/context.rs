@@ -47,6 +47,8 @@ pub(super) struct Context {
     pub(super) stack_end: usize,
     /// Whether a lane of the running warp has come to rest anywhere but at the block's barrier.
     pub(super) rested: bool,
+    /// Whether a lane of it has read what others may write meanwhile.
+    pub(super) listens: bool,
     /// Where the first thread of the block has come to rest at its barrier, and how many have come to the same place.
     pub(super) at_barrier: Option<(Place, usize)>,
     /// What threads did that ended since the block's last barrier: accesses, their paths and the threads.
@@ -87,6 +89,7 @@ impl Context {
             yielder: ptr::null(),
             stack_end: 0,
             rested: false,
+            listens: false,
             at_barrier: None,
             ended: Vec::new(),
             passed_by: FxHashMap::default(),
@@ -142,9 +145,20 @@ impl Context {
             let waiting = lanes.filter(|lane| matches!(lane.state, State::Block(_)));
             waiting.for_each(|lane| lane.state = State::Ready);
         }
+        self.take_up(threads);
+    }
+
+    /// The same of one that has stepped aside: its lanes go on from where they rest.
+    pub(super) fn take_up_warp(&mut self, threads: Range<usize>) {
+        self.running.thread_idx = self.thread_idx[threads.clone()].as_ptr();
+        self.running.limit = 0;
+        self.take_up(threads);
+    }
+
+    fn take_up(&mut self, threads: Range<usize>) {
         self.requests.go_on(self.phase);
         self.warp = threads;
-        self.rested = false;
+        (self.rested, self.listens) = (false, false);
     }
 
     /// The number of the lane that runs, in its warp.

@@ -6,8 +6,8 @@ use crate::place::Place;
 use crate::stop::{Stop, stack_overflow, twice};
 use crate::thread::State;
 use engine::{Memory, SharedMemory};
-use gpu::device::host::{Access, Exchange, Machine};
-use gpu::suite::{Buffer, Space};
+use gpu::device::host::{Access, Atomic, Exchange, Machine};
+use gpu::suite::{Buffer, Scope, Space};
 use std::cell::UnsafeCell;
 use std::panic::Location;
 use std::ptr::NonNull;
@@ -112,6 +112,22 @@ impl Simulator {
 impl Machine for Simulator {
     unsafe fn access(&self, access: Access, base: u64, index: u64, value: *mut u8, at: &'static Location<'static>) {
         self.step(Some(at), |block| block.access(access, base, index, value, at));
+    }
+
+    unsafe fn atomic(
+        &self,
+        access: Access,
+        atomic: Atomic,
+        base: u64,
+        index: u64,
+        value: *mut u8,
+        at: &'static Location<'static>,
+    ) {
+        self.step(Some(at), |block| block.atomic(access, atomic, base, index, value, at));
+    }
+
+    fn fence(&self, scope: Scope, at: &'static Location<'static>) {
+        self.step(Some(at), |block| block.fence(scope));
     }
 
     fn advance(&self, space: Space, base: u64, bytes: i64) -> u64 {

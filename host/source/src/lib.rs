@@ -2,15 +2,19 @@
 //!
 //! One concern a file: `block` schedules the threads of a block, `thread` says what each waits for, `stack` and `overflow` keep and
 //! watch their stacks, `lane` is the machine that a thread's calls go to, `context` the block that it runs in, `access` carries out
-//! what it does, `copies` what goes on while it does, `meeting` and `exchange` what lanes do together, `requests` puts the accesses of a warp together, `count` has them counted, and `job` is what all workers share.
+//! what it does, `atomic` says what atomics compute, `copying` what goes on while it does, of which `copies` keeps track, `meeting`
+//! and `exchange` what lanes do together,
+//! `requests` puts the accesses of a warp together, `count` has them counted, and `job` is what all workers share.
 //! What a request costs, the memory behind it, the sanitizer and the traces are the [`engine`]'s.
 //!
 //! It knows the facade that kernels are written against ([`gpu::device::host`]), and nothing of GPUs, models or reports.
 
 mod access;
+mod atomic;
 mod block;
 mod context;
 mod copies;
+mod copying;
 mod count;
 mod exchange;
 mod job;
@@ -32,17 +36,13 @@ use stack::{Room, STACK};
 use std::sync::Arc;
 use system::limits;
 
-// What would take an atomic in shared memory for something else: a kind of access that is not thought of there does not compile.
+// A kind of access that is thought of nowhere does not compile.
 const _: () = {
     let mut kind = 0;
     while kind < Access::EACH.len() {
         let (space, op) = Access::EACH[kind];
         assert!(
-            !matches!((space, op.operation()), (Space::Shared | Space::Constant, Operation::Atomic)),
-            "first say what an atomic in this memory is to the engine's sanitizer, its `banks::wavefronts` and its `trace::What`"
-        );
-        assert!(
-            !matches!((space, op.operation()), (Space::Constant, Operation::Store)),
+            !matches!((space, op.operation()), (Space::Constant, Operation::Store | Operation::Atomic)),
             "kernels only read constant memory"
         );
         kind += 1;

@@ -6,7 +6,7 @@
 
 use crate::place::pc;
 use engine::{Instruction, Request};
-use gpu::device::host::{Expected, Lane, Number, Op, Site};
+use gpu::device::host::{Expected, Lane, Op, Site};
 use gpu::suite::Space;
 use rustc_hash::FxHashMap;
 use std::cell::RefCell;
@@ -85,7 +85,10 @@ fn instruction(site: Site) -> Instruction {
     let log_width = site.width().trailing_zeros() as u8;
     let mut known = Instruction::new(pc(site.at()), site.space(), site.operation(), log_width);
     known.past_l1 = site.is_past_l1();
-    known.adds_integers = matches!(site.access().op(), Op::AtomicAdd(Number::U32 | Number::U64));
+    known.scope = site.scope();
+    if let Op::Atomic { adds_integers, is_loop, .. } = site.access().op() {
+        (known.adds_integers, known.is_loop) = (adds_integers, is_loop);
+    }
     known
 }
 

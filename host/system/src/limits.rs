@@ -4,15 +4,28 @@
 use crate::input;
 use crate::words;
 use std::path::Path;
-use sysinfo::System;
 
 /// Bytes of memory that can still be had; none where the system does not tell.
 pub fn available() -> Option<u64> {
     [of_machine(), of_cgroups(Path::new("/")), addresses()].into_iter().flatten().min()
 }
 
+#[cfg(target_os = "linux")]
 fn of_machine() -> Option<u64> {
-    let mut system = System::new().ok()?;
+    available_in(&input::text("/proc/meminfo", input::DESCRIPTION).ok()?)
+}
+
+/// What `meminfo` says can be had without swapping.
+#[cfg(target_os = "linux")]
+fn available_in(meminfo: &str) -> Option<u64> {
+    let line = meminfo.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    let kilobytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    Some(kilobytes << 10)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn of_machine() -> Option<u64> {
+    let mut system = sysinfo::System::new().ok()?;
     system.refresh_memory();
     (system.total_memory() > 0).then(|| system.available_memory())
 }
@@ -120,6 +133,15 @@ impl Version {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn the_machine_says_what_can_be_had() {
+        let meminfo = "MemTotal:       16384 kB\nMemFree:  1024 kB\nMemAvailable:    8192 kB\nCached: 1 kB\n";
+        assert_eq!(available_in(meminfo), Some(8 << 20));
+        assert_eq!(available_in("MemTotal: 16384 kB\n"), None);
+        assert!(of_machine().is_some_and(|bytes| bytes > 0), "/proc/meminfo says nothing");
+    }
 
     /// What the groups leave in a tree of these files.
     fn left(files: &[(&str, &str)]) -> Option<u64> {

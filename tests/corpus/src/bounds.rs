@@ -220,7 +220,7 @@ host_only! {
             kernel: global_atomic_past_end::KERNEL,
             twin: global_atomic_past_end_twin::KERNEL,
             plan: counts,
-            report: "out of bounds: a thread adds to 4 bytes at byte 128 of `dst`, which has 128, at {A} \
+            report: "out of bounds: a thread updates 4 bytes at byte 128 of `dst`, which has 128, at {A} \
                      (thread (31, 0, 0), block (0, 0, 0))",
         },
         Bug {

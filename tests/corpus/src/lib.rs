@@ -9,13 +9,17 @@
 #![cfg_attr(target_arch = "nvptx64", feature(abi_ptx, asm_experimental_arch, link_llvm_intrinsics, stdarch_nvptx))]
 
 pub mod alignment;
+pub mod atomics;
 pub mod barriers;
 pub mod bounds;
+pub mod copies;
 pub mod endless;
+pub mod fences;
 pub mod patterns;
 pub mod races;
 pub mod shuffles;
 pub mod uninitialized;
+pub mod votes;
 
 gpu::device::host_only! {
     use gpu::device::host::Kernel;
@@ -44,7 +48,9 @@ gpu::device::host_only! {
         MissingBarrier,
         /// A barrier that not all threads reach.
         DivergentBarrier,
-        /// A shuffle with lanes that take no part in it.
+        /// A copy under way to shared memory that is touched.
+        CopyUnderWay,
+        /// A shuffle, a vote, a match or a reduction with lanes that take no part in it, or not as the others do.
         InactiveLane,
         /// A loop without an end.
         NonTerminating,
@@ -52,7 +58,7 @@ gpu::device::host_only! {
 
     impl Class {
         /// Every class.
-        pub const ALL: [Class; 12] = [
+        pub const ALL: [Class; 13] = [
             Class::OutOfBoundsGlobal,
             Class::OutOfBoundsShared,
             Class::MisalignedGlobal,
@@ -63,6 +69,7 @@ gpu::device::host_only! {
             Class::SharedRace,
             Class::MissingBarrier,
             Class::DivergentBarrier,
+            Class::CopyUnderWay,
             Class::InactiveLane,
             Class::NonTerminating,
         ];
@@ -80,6 +87,7 @@ gpu::device::host_only! {
                 Class::SharedRace => "race, shared",
                 Class::MissingBarrier => "missing barrier",
                 Class::DivergentBarrier => "divergent barrier",
+                Class::CopyUnderWay => "copy under way",
                 Class::InactiveLane => "inactive lane",
                 Class::NonTerminating => "does not end",
             }
@@ -107,8 +115,12 @@ gpu::device::host_only! {
             alignment::BUGS,
             uninitialized::BUGS,
             races::BUGS,
+            atomics::BUGS,
+            fences::BUGS,
             barriers::BUGS,
+            copies::BUGS,
             shuffles::BUGS,
+            votes::BUGS,
             endless::BUGS,
         ]
         .into_iter()
@@ -119,6 +131,11 @@ gpu::device::host_only! {
     fn threads(blocks: u32, threads: u32, expected: fn(u64) -> f32) -> Result<Plan, PlanError> {
         let n = u64::from(blocks) * u64::from(threads);
         Ok(src(blocks, threads, n)?.buffer(Buffer::output("dst", n, expected)?))
+    }
+
+    /// So many threads, and one buffer.
+    fn alone(blocks: u32, threads: u32, buffer: Buffer) -> Plan {
+        Plan::new(Launch { grid: [blocks, 1, 1], block: [threads, 1, 1], shared_bytes: 0 }).buffer(buffer)
     }
 
     /// So many threads, and `src` with `n` elements, which are their indices.

@@ -184,8 +184,8 @@ pub unsafe fn global_read_what_others_add_twin(src: Global<f32>, dst: GlobalMut<
 }
 
 host_only! {
-    use crate::{Bug, Class, src, threads};
-    use gpu::suite::{Buffer, Launch, Plan, PlanError};
+    use crate::{Bug, Class, alone, src, threads};
+    use gpu::suite::{Buffer, Plan, PlanError};
 
     /// Two blocks of a warp, and memory for what they tell each other.
     fn with_scratch() -> Result<Plan, PlanError> {
@@ -195,11 +195,6 @@ host_only! {
     /// The same, and one sum.
     fn with_sum() -> Result<Plan, PlanError> {
         Ok(threads(2, 32, |i| i as f32)?.buffer(Buffer::zeroed("sum", 1, |_| 2016.0f32)?))
-    }
-
-    /// So many threads, and one buffer.
-    fn alone(blocks: u32, threads: u32, buffer: Buffer) -> Plan {
-        Plan::new(Launch { grid: [blocks, 1, 1], block: [threads, 1, 1], shared_bytes: 0 }).buffer(buffer)
     }
 
     /// The bugs of this file.
@@ -265,7 +260,7 @@ host_only! {
             kernel: global_zeroed_by_one_block::KERNEL,
             twin: global_zeroed_by_one_block_twin::KERNEL,
             plan: || Ok(alone(2, 32, Buffer::zeroed("dst", 1, |_| 64u32)?)),
-            report: "race: a thread adds to byte 0 of `dst`, which thread (0, 0, 0) of block (0, 0, 0) writes, and \
+            report: "race: a thread updates byte 0 of `dst`, which thread (0, 0, 0) of block (0, 0, 0) writes, and \
                      nothing orders the blocks of a launch, at {B} and {A} (thread (0, 0, 0), block (1, 0, 0))",
         },
         Bug {
@@ -281,7 +276,7 @@ host_only! {
             kernel: global_read_what_others_add::KERNEL,
             twin: global_read_what_others_add_twin::KERNEL,
             plan: with_sum,
-            report: "race: a thread adds to byte 0 of `sum`, which thread (0, 0, 0) of block (0, 0, 0) reads, and \
+            report: "race: a thread updates byte 0 of `sum`, which thread (0, 0, 0) of block (0, 0, 0) reads, and \
                      nothing orders the blocks of a launch, at {A} and {B} (thread (0, 0, 0), block (1, 0, 0))",
         },
     ];

@@ -102,6 +102,42 @@ pub unsafe fn shuffle_from_the_other_branch_twin(src: Global<f32>, dst: GlobalMu
     dst.store(lane, first);
 }
 
+#[kernel]
+pub unsafe fn shuffle_up_by_two_masks(src: Global<f32>, dst: GlobalMut<f32>) {
+    let lane = thread::index_x();
+    let mask = if lane < 8 { 0xFFFF } else { warp::FULL };
+    dst.store(lane, warp::shuffle_up(mask, src.load(lane), 1)); // A: warp::shuffle_up
+}
+
+#[kernel]
+pub unsafe fn shuffle_up_by_two_masks_twin(src: Global<f32>, dst: GlobalMut<f32>) {
+    let lane = thread::index_x();
+    let mask = if lane < 8 { 0xFF } else { 0xFFFF_FF00 };
+    // Lane 8 has its neighbour elsewhere.
+    let delta = if lane == 8 { 0 } else { 1 };
+    dst.store(lane, warp::shuffle_up(mask, src.load(lane), delta));
+}
+
+#[kernel]
+pub unsafe fn shuffle_wide_from_ended(src: Global<f32>, dst: GlobalMut<f32>, n: usize) {
+    let lane = thread::index_x();
+    if lane >= n {
+        return;
+    }
+    let value = warp::shuffle_xor(warp::FULL, f64::from(src.load(lane)), 16); // A: warp::shuffle_xor
+    dst.store(lane, value as f32);
+}
+
+#[kernel]
+pub unsafe fn shuffle_wide_from_ended_twin(src: Global<f32>, dst: GlobalMut<f32>, n: usize) {
+    let lane = thread::index_x();
+    let value = warp::shuffle_xor(warp::FULL, f64::from(if lane < n { src.load(lane) } else { 0.0 }), 16);
+    if lane >= n {
+        return;
+    }
+    dst.store(lane, value as f32);
+}
+
 host_only! {
     use crate::{Bug, Class, src, threads};
     use gpu::suite::Buffer;
@@ -147,6 +183,25 @@ host_only! {
             plan: || threads(1, 32, |_| 0.0),
             report: "inactive lane: a shuffle reads from lane 0, which takes no part in it, at {A} \
                      (thread (1, 0, 0), block (0, 0, 0))",
+        },
+        Bug {
+            class: Class::InactiveLane,
+            kernel: shuffle_up_by_two_masks::KERNEL,
+            twin: shuffle_up_by_two_masks_twin::KERNEL,
+            plan: || threads(1, 32, |i| if i % 8 == 0 && i <= 8 { i as f32 } else { i as f32 - 1.0 }),
+            report: "divergent warp: lane 8 names the mask 0xffffffff, and lane 0 0x0000ffff, which names both, at {A} \
+                     (thread (8, 0, 0), block (0, 0, 0))",
+        },
+        Bug {
+            class: Class::InactiveLane,
+            kernel: shuffle_wide_from_ended::KERNEL,
+            twin: shuffle_wide_from_ended_twin::KERNEL,
+            plan: || {
+                let expected = |i: u64| if i < 4 { (i + 16) as f32 } else if i < 16 { 0.0 } else { (i - 16) as f32 };
+                Ok(src(1, 32, 20)?.buffer(Buffer::output("dst", 20, expected)?).scalar("n", 20u64))
+            },
+            report: "inactive lane: a shuffle reads from lane 20, which takes no part in it, at {A} \
+                     (thread (4, 0, 0), block (0, 0, 0))",
         },
     ];
 }

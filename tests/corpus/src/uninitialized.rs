@@ -176,7 +176,7 @@ host_only! {
             kernel: global_atomic_on_output::KERNEL,
             twin: global_atomic_on_output_twin::KERNEL,
             plan: || threads(2, 32, |i| i as f32 + 1.0),
-            report: "uninitialized: a thread adds to byte 0 of `dst`, which no thread has written, at {A} \
+            report: "uninitialized: a thread updates byte 0 of `dst`, which no thread has written, at {A} \
                      (thread (0, 0, 0), block (0, 0, 0))",
         },
         Bug {

@@ -18,8 +18,18 @@ macro_rules! families {
 }
 
 families! {
+    /// Where a thread stands.
+    places
     /// Scalars side by side.
     vectors
+    /// Atomics on global memory.
+    atomic_global
+    /// Atomics on shared memory.
+    atomic_shared
+    /// Those that become loops.
+    atomic_shared_loop
+    /// Fences and volatile accesses.
+    fence
     /// From global to shared memory.
     copies
     /// Values from lane to lane.
@@ -28,4 +38,6 @@ families! {
     votes
     /// Arrays that a thread has for itself.
     locals
+    /// Approximate functions.
+    math
 }

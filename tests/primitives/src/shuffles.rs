@@ -85,9 +85,9 @@ pub unsafe fn shuffles_branches_f32(src: Global<f32>, dst: GlobalMut<f32>) {
     let i = thread::index_x();
     let value = src.load(i);
     let shuffled = if warp::lane_id().is_multiple_of(2) {
-        warp::shuffle_xor(0x5555_5555, value, thread::block_idx_x() % 32 & 30)
+        warp::shuffle_xor(0x5555_5555, value, thread::block_idx_x() % 32 / 2 * 2)
     } else {
-        warp::shuffle(0xAAAA_AAAA, value, thread::block_idx_x() % 32 | 1)
+        warp::shuffle(0xAAAA_AAAA, value, (thread::block_idx_x() % 32) | 1)
     };
     dst.store(i, shuffled);
 }

@@ -47,6 +47,8 @@ enum Why {
     Calls,
     /// The last access behind the barrier is named, and not the first.
     LastAccess,
+    /// Of two branches the other one comes first.
+    OtherBranch,
     /// The loop's own branch is named: PTX has no iterators.
     Loops,
 }
@@ -94,9 +96,22 @@ const OTHERS: &[Other] = &[
                  make, at {A} and {C} (thread (32, 0, 0), block (0, 0, 0))",
         why: Why::LastAccess,
     },
+    Other {
+        kernel: "atomic_read_at_once",
+        report: "race: a thread reads byte 0 of `count`, which thread (1, 0, 0) updates, and no barrier orders the two, at {B} and {A} \
+                 (thread (0, 0, 0), block (0, 0, 0))",
+        why: Why::LanesTogether,
+    },
+    Other {
+        kernel: "match_in_two_branches",
+        report: "divergent warp: the mask 0xffffffff names lane 0, which waits elsewhere, at {B} and {A} (thread (1, 0, 0), block \
+                 (0, 0, 0))",
+        why: Why::OtherBranch,
+    },
     Other { kernel: "endless_condition", report: ENDLESS, why: Why::Loops },
     Other { kernel: "endless_step", report: ENDLESS, why: Why::Loops },
     Other { kernel: "endless_flag", report: ENDLESS, why: Why::Loops },
+    Other { kernel: "endless_volatile", report: ENDLESS, why: Why::Loops },
 ];
 
 const ENDLESS: &str = "does not end: a warp has taken more than 16384 steps: accesses, and rounds of loops, at {L} \

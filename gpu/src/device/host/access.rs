@@ -1,6 +1,6 @@
 //! What an access is: the memory it goes to, what it does there, how wide it is, and where in the source it stands.
 
-use crate::device::Cache;
+use crate::device::{Cache, Change, Scope};
 use crate::suite::Operation;
 use core::panic::Location;
 
@@ -33,8 +33,17 @@ pub enum Op {
     Load(Cache),
     /// Writes.
     Store,
-    /// Adds in one indivisible step.
-    AtomicAdd(Number),
+    /// Writes for others to see while the kernel runs.
+    StoreVolatile,
+    /// Reads, changes and writes in one indivisible step.
+    Atomic {
+        /// To whom it is indivisible.
+        scope: Scope,
+        /// Whether it adds integers.
+        adds_integers: bool,
+        /// Whether ptxas makes a loop of compare-and-swaps of it.
+        is_loop: bool,
+    },
 }
 
 impl Op {
@@ -43,7 +52,10 @@ impl Op {
         match self {
             Op::Load(cache) => cache as u8,
             Op::Store => 16,
-            Op::AtomicAdd(number) => 32 + number as u8,
+            Op::StoreVolatile => 17,
+            Op::Atomic { scope, adds_integers, is_loop } => {
+                32 + 4 * scope as u8 + 2 * adds_integers as u8 + is_loop as u8
+            }
         }
     }
 
@@ -52,21 +64,54 @@ impl Op {
     pub const fn operation(self) -> Operation {
         match self {
             Op::Load(_) => Operation::Load,
-            Op::Store => Operation::Store,
-            Op::AtomicAdd(_) => Operation::Atomic,
+            Op::Store | Op::StoreVolatile => Operation::Store,
+            Op::Atomic { .. } => Operation::Atomic,
+        }
+    }
+
+    /// To whom it is one access that may meet others: an atomic, or a volatile access. None of a plain one.
+    pub const fn scope(self) -> Option<Scope> {
+        match self {
+            Op::Load(Cache::Volatile) | Op::StoreVolatile => Some(Scope::System),
+            Op::Atomic { scope, .. } => Some(scope),
+            Op::Load(_) | Op::Store => None,
         }
     }
 }
 
-/// The arithmetic of an atomic addition.
+/// What an atomic computes with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Number {
-    /// 32-bit integers, wrapping.
+    /// `u32`.
     U32,
-    /// 64-bit integers, wrapping.
+    /// `i32`.
+    I32,
+    /// `u64`.
     U64,
+    /// `i64`.
+    I64,
     /// `f32`, whose sum depends on the order of the additions.
     F32,
+    /// `f64`, likewise.
+    F64,
+}
+
+impl Number {
+    /// Whether its sums depend on no order.
+    pub const fn is_integer(self) -> bool {
+        !matches!(self, Number::F32 | Number::F64)
+    }
+}
+
+/// What an atomic does: to what, and with what else.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Atomic {
+    /// The change.
+    pub change: Change,
+    /// What it computes with.
+    pub number: Number,
+    /// What stands there if the value is to be exchanged, of [`Change::Cas`]: its bits.
+    pub compare: u64,
 }
 
 /// What an access is: its kind and its width, in one byte that the compiler knows.
@@ -80,15 +125,24 @@ impl Access {
     const WIDTHS: usize = 5;
 
     /// The kinds. Every load through the L1 is of one kind to a machine.
-    pub const EACH: [(Space, Op); 9] = [
+    pub const EACH: [(Space, Op); 18] = [
         (Space::Global, Op::Load(Cache::All)),
         (Space::Global, Op::Load(Cache::Global)),
+        (Space::Global, Op::Load(Cache::Volatile)),
         (Space::Global, Op::Store),
-        (Space::Global, Op::AtomicAdd(Number::U32)),
-        (Space::Global, Op::AtomicAdd(Number::U64)),
-        (Space::Global, Op::AtomicAdd(Number::F32)),
+        (Space::Global, Op::StoreVolatile),
+        (Space::Global, Op::Atomic { scope: Scope::Block, adds_integers: false, is_loop: false }),
+        (Space::Global, Op::Atomic { scope: Scope::Block, adds_integers: true, is_loop: false }),
+        (Space::Global, Op::Atomic { scope: Scope::Device, adds_integers: false, is_loop: false }),
+        (Space::Global, Op::Atomic { scope: Scope::Device, adds_integers: true, is_loop: false }),
+        (Space::Global, Op::Atomic { scope: Scope::System, adds_integers: false, is_loop: false }),
+        (Space::Global, Op::Atomic { scope: Scope::System, adds_integers: true, is_loop: false }),
         (Space::Shared, Op::Load(Cache::All)),
+        (Space::Shared, Op::Load(Cache::Volatile)),
         (Space::Shared, Op::Store),
+        (Space::Shared, Op::StoreVolatile),
+        (Space::Shared, Op::Atomic { scope: Scope::Block, adds_integers: false, is_loop: false }),
+        (Space::Shared, Op::Atomic { scope: Scope::Block, adds_integers: false, is_loop: true }),
         (Space::Constant, Op::Load(Cache::All)),
     ];
 
@@ -201,7 +255,13 @@ impl Site {
         self.access().width() as u64
     }
 
-    /// Whether it bypasses the L1: a store, an atomic addition, or a load that says so.
+    /// To whom it is one access that may meet others; none of a plain one.
+    #[inline(always)]
+    pub fn scope(self) -> Option<Scope> {
+        self.access().op().scope()
+    }
+
+    /// Whether it bypasses the L1: a store, an atomic, or a load that says so.
     pub fn is_past_l1(self) -> bool {
         !matches!(self.access().op(), Op::Load(Cache::All))
     }

@@ -1,6 +1,7 @@
 //! What runs kernels on the host: the requests that the facade makes of it.
 
-use super::{Access, Space};
+use super::{Access, Atomic, Space};
+use crate::device::Scope;
 use core::panic::Location;
 
 /// What lanes make of the values that they bring to one another.
@@ -33,11 +34,29 @@ pub enum Exchange {
 /// What runs kernels on the host. Every call is about the lane that is running on the calling thread.
 pub trait Machine {
     /// Carries out an access to element `index` behind the simulated address `base`: a load fills `value`, a store reads
-    /// it, an atomic addition replaces the addend in it by the old value.
+    /// it. Atomics are [`atomic`](Machine::atomic)'s.
     ///
     /// # Safety
     /// `value` points to as many bytes as the access is wide, aligned to as many.
     unsafe fn access(&self, access: Access, base: u64, index: u64, value: *mut u8, at: &'static Location<'static>);
+
+    /// Carries out an atomic at element `index` behind the simulated address `base`; `value`, its operand, is replaced by what stood
+    /// there before.
+    ///
+    /// # Safety
+    /// As [`Machine::access`].
+    unsafe fn atomic(
+        &self,
+        access: Access,
+        atomic: Atomic,
+        base: u64,
+        index: u64,
+        value: *mut u8,
+        at: &'static Location<'static>,
+    );
+
+    /// Orders what the lane did before what it does next, for the threads of a scope.
+    fn fence(&self, scope: Scope, at: &'static Location<'static>);
 
     /// The address `bytes` bytes behind `base`. It belongs to the same buffer or shared array, even past its end or
     /// before its beginning.

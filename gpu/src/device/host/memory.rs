@@ -1,8 +1,8 @@
-//! Loads, stores and atomic additions: by the lane itself where they are expected, else by its machine.
+//! Loads, stores and atomics: by the lane itself where they are expected, else by its machine.
 
 use super::lane::{lane, machine};
-use super::{Access, Expected, Number, Op, Site, Space};
-use crate::device::{Cache, Value};
+use super::{Access, Atomic, Expected, Number, Op, Site, Space};
+use crate::device::{Cache, Change, Scope, Value};
 use core::mem::MaybeUninit;
 use core::panic::Location;
 use core::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering::Relaxed};
@@ -15,6 +15,7 @@ pub(crate) unsafe fn global_load<T: Value>(base: u64, index: usize, cache: Cache
             const { Access::of::<T>(Space::Global, Op::Load(Cache::All)) }
         }
         Cache::Global => const { Access::of::<T>(Space::Global, Op::Load(Cache::Global)) },
+        Cache::Volatile => const { Access::of::<T>(Space::Global, Op::Load(Cache::Volatile)) },
     };
     load(access, base, index as u64)
 }
@@ -53,11 +54,69 @@ pub(crate) fn shared_element<T>(address: u32, index: u32) -> u32 {
 
 #[inline]
 #[track_caller]
-pub(crate) unsafe fn global_atomic_add<T: AtomicAddBackend>(base: u64, index: usize, mut value: T) -> T {
-    let add = const { Access::of::<T>(Space::Global, Op::AtomicAdd(T::NUMBER)) };
+pub(crate) unsafe fn global_store_volatile<T: Value>(base: u64, index: usize, mut value: T) {
+    let store = const { Access::of::<T>(Space::Global, Op::StoreVolatile) };
     // SAFETY: `value` is as wide and as aligned as the access.
-    unsafe { unexpected(add, base, index as u64, (&raw mut value).cast(), Location::caller()) };
+    unsafe { unexpected(store, base, index as u64, (&raw mut value).cast(), Location::caller()) };
+}
+
+#[inline]
+#[track_caller]
+pub(crate) unsafe fn shared_load_relaxed<T: Value>(address: u32, index: u32) -> T {
+    load(const { Access::of::<T>(Space::Shared, Op::Load(Cache::Volatile)) }, address.into(), index.into())
+}
+
+#[inline]
+#[track_caller]
+pub(crate) unsafe fn shared_store_relaxed<T: Value>(address: u32, index: u32, value: T) {
+    store(const { Access::of::<T>(Space::Shared, Op::StoreVolatile) }, address.into(), index.into(), value);
+}
+
+#[inline]
+#[track_caller]
+pub(crate) unsafe fn global_atomic<T: AtomicBackend>(
+    base: u64,
+    index: usize,
+    change: Change,
+    scope: Scope,
+    value: T,
+    compare: T,
+) -> T {
+    let of = |scope, adds_integers| Access::of::<T>(Space::Global, Op::Atomic { scope, adds_integers, is_loop: false });
+    let access = of(scope, change == Change::Add && T::NUMBER.is_integer());
+    atomic(access, base, index as u64, change, value, compare)
+}
+
+#[inline]
+#[track_caller]
+pub(crate) unsafe fn shared_atomic<T: AtomicBackend>(
+    address: u32,
+    index: u32,
+    change: Change,
+    value: T,
+    compare: T,
+) -> T {
+    // The hardware has those of 32-bit integers, and exchanges.
+    let is_exchange = matches!(change, Change::Exch | Change::Cas);
+    let is_loop = !is_exchange && (size_of::<T>() == 8 || !T::NUMBER.is_integer());
+    let op = Op::Atomic { scope: Scope::Block, adds_integers: false, is_loop };
+    let access = Access::of::<T>(Space::Shared, op);
+    atomic(access, address.into(), index.into(), change, value, compare)
+}
+
+#[inline]
+#[track_caller]
+fn atomic<T: AtomicBackend>(access: Access, base: u64, index: u64, change: Change, mut value: T, compare: T) -> T {
+    let atomic = Atomic { change, number: T::NUMBER, compare: compare.bits() };
+    // SAFETY: `value` is as wide and as aligned as the access.
+    unsafe { machine().atomic(access, atomic, base, index, (&raw mut value).cast(), Location::caller()) };
     value
+}
+
+#[inline]
+#[track_caller]
+pub(crate) fn fence(scope: Scope) {
+    machine().fence(scope, Location::caller());
 }
 
 #[inline(always)]
@@ -153,20 +212,31 @@ pub unsafe fn write<T: Value>(element: *mut T, value: T) {
     }
 }
 
-/// A type whose atomic addition the machine knows.
-pub trait AtomicAddBackend: Value {
-    /// Its arithmetic.
+/// A type of which the machine knows atomics.
+pub trait AtomicBackend: Value {
+    /// What they compute with.
     const NUMBER: Number;
+
+    /// Its bits, the lowest of the word.
+    fn bits(self) -> u64;
 }
-impl AtomicAddBackend for u32 {
-    const NUMBER: Number = Number::U32;
-}
-impl AtomicAddBackend for i32 {
-    const NUMBER: Number = Number::U32;
-}
-impl AtomicAddBackend for u64 {
-    const NUMBER: Number = Number::U64;
-}
-impl AtomicAddBackend for f32 {
-    const NUMBER: Number = Number::F32;
+
+macro_rules! atomics { ($($ty:ty: $number:ident |$value:ident| $bits:expr;)*) => { $(
+    impl AtomicBackend for $ty {
+        const NUMBER: Number = Number::$number;
+
+        #[inline]
+        fn bits(self) -> u64 {
+            let $value = self;
+            $bits
+        }
+    }
+)* } }
+atomics! {
+    u32: U32 |value| value.into();
+    i32: I32 |value| value.cast_unsigned().into();
+    u64: U64 |value| value;
+    i64: I64 |value| value.cast_unsigned();
+    f32: F32 |value| value.to_bits().into();
+    f64: F64 |value| value.to_bits();
 }

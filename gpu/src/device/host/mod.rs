@@ -7,9 +7,9 @@
 //! | `lane.rs` | the lane that is running on the calling thread |
 //! | `machine.rs` | the trait of whatever runs kernels on the host |
 //! | `expected.rs` | the fast path: an access that the lanes before made too |
-//! | `memory.rs` | loads, stores, atomic additions, pointer arithmetic |
+//! | `memory.rs` | loads, stores, atomics, fences, pointer arithmetic |
 //! | `copies.rs` | copies from global to shared memory that go on while the kernel does |
-//! | `threads.rs` | indices, barriers, shuffles, votes, matches, reductions |
+//! | `threads.rs` | indices, barriers, shuffles, votes, matches, reductions; arithmetic |
 //! | `path.rs` | loops and calls: what tells one pass through a source position from another |
 //! | `arrays.rs` | arrays in shared and constant memory |
 //! | `kernel.rs` | a kernel's description, its parameters and its entry |
@@ -27,12 +27,12 @@ mod memory;
 mod path;
 mod threads;
 
-pub use access::{Access, Number, Op, Site, Space};
+pub use access::{Access, Atomic, Number, Op, Site, Space};
 pub use expected::Expected;
 pub use kernel::{Kernel, Parameter, ParameterKind, Pointee};
 pub use lane::{Coordinates, Lane, Watched, run_as};
 pub use machine::{Exchange, Machine, PAUSE, STEPS};
-pub use memory::{AtomicAddBackend, read, write};
+pub use memory::{AtomicBackend, read, write};
 pub use path::Call;
 pub use threads::ReduceBackend;
 
@@ -50,12 +50,12 @@ pub use path::{Called, Loop, call, function};
 pub(super) use arrays::dynamic_shared;
 pub(super) use copies::{commit_copies, copy_async, wait_all_copies, wait_copies};
 pub(super) use memory::{
-    constant_load, global_atomic_add, global_element, global_load, global_store, shared_element, shared_load,
-    shared_store,
+    constant_load, fence, global_atomic, global_element, global_load, global_store, global_store_volatile,
+    shared_atomic, shared_element, shared_load, shared_load_relaxed, shared_store, shared_store_relaxed,
 };
 pub(super) use threads::{
     activemask, all, any, ballot, block_dim_x, block_dim_y, block_dim_z, block_idx_x, block_idx_y, block_idx_z, clock,
-    fma, grid_dim_x, grid_dim_y, grid_dim_z, index_x, lane_id, match_any, match_any_wide, reduce_and, reduce_or,
-    reduce_xor, shuffle, shuffle_down, shuffle_up, shuffle_xor, sync_threads, sync_warp, thread_idx_x, thread_idx_y,
-    thread_idx_z,
+    cos, exp2, fma, grid_dim_x, grid_dim_y, grid_dim_z, index_x, lane_id, log2, match_any, match_any_wide, rcp,
+    reduce_and, reduce_or, reduce_xor, rsqrt, shuffle, shuffle_down, shuffle_up, shuffle_xor, sin, sqrt, sync_threads,
+    sync_warp, tanh, thread_idx_x, thread_idx_y, thread_idx_z,
 };

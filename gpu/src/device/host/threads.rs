@@ -183,6 +183,34 @@ pub(crate) fn clock() -> u64 {
     machine().clock(Location::caller())
 }
 
+/// What the instruction for it is to come near, rounded once: of NaNs there is one.
+fn rounded(value: f64) -> f32 {
+    if value.is_nan() { f32::from_bits(0x7FFF_FFFF) } else { value as f32 }
+}
+
+pub(crate) fn rcp(x: f32) -> f32 {
+    rounded(f64::from(1.0 / x))
+}
+
+pub(crate) fn sqrt(x: f32) -> f32 {
+    rounded(f64::from(libm::sqrtf(x)))
+}
+
+macro_rules! functions { ($($name:ident: |$x:ident| $value:expr;)*) => { $(
+    pub(crate) fn $name(x: f32) -> f32 {
+        let $x = f64::from(x);
+        rounded($value)
+    }
+)* } }
+functions! {
+    rsqrt: |x| 1.0 / libm::sqrt(x);
+    sin: |x| libm::sin(x);
+    cos: |x| libm::cos(x);
+    exp2: |x| libm::exp2(x);
+    log2: |x| libm::log2(x);
+    tanh: |x| libm::tanh(x);
+}
+
 pub(crate) fn fma(a: f32, b: f32, c: f32) -> f32 {
     libm::fmaf(a, b, c)
 }

@@ -30,8 +30,8 @@ pub struct Source<'a> {
     pub folder: &'a Path,
     /// Where their files are, as the compiler names them: its line table has the lines of these alone.
     pub lines: &'a str,
-    /// What their crate lacks of the attributes that a crate for a GPU needs.
-    pub attributes: &'a [&'a str],
+    /// What the compiler is told besides, for their crate alone.
+    pub flags: &'a [String],
     /// As in `sm_80`.
     pub arch: &'a str,
     /// A folder for what the compiler leaves.
@@ -90,7 +90,7 @@ pub fn has_rust_src(folder: &Path) -> bool {
 /// # Errors
 /// If they do not compile, or none of their lines is found in what comes out.
 pub fn llvm(source: &Source<'_>) -> Result<Built> {
-    let Source { package, folder, lines, attributes, arch, target } = source;
+    let Source { package, folder, lines, flags: more, arch, target } = source;
     // Jump threading, and the splitting of calls by what a condition says of their arguments, know nothing of convergence:
     // they copy a barrier into the branches of the condition, where the lanes of a warp no longer meet. Loops of a known
     // length are written out, as nvcc does: their loads can then wait together. The line table is made from the comments of
@@ -100,7 +100,7 @@ pub fn llvm(source: &Source<'_>) -> Result<Built> {
          -C llvm-args=-callsite-splitting-duplication-threshold=0 -C llvm-args=-unroll-threshold=1500 \
          -C debuginfo=line-directives-only -C collapse-macro-debuginfo=yes -Z unstable-options -Z verbose-asm"
     );
-    let flags = attributes.iter().fold(flags, |flags, attribute| format!("{flags} -Z crate-attr={attribute}"));
+    let flags = more.iter().fold(flags, |flags, more| format!("{flags} {more}"));
     let file = target.join(format!("{package}_{arch}.s"));
     let mut cargo = command("cargo", folder);
     cargo.args(["rustc", "--quiet", "--package", package, "--lib", "--release", "--target", "nvptx64-nvidia-cuda"]);

@@ -1,6 +1,6 @@
 //! The PTX of a package with kernels of its own: built, found, and held to the sources as they are.
 
-use super::{Built, RUST_SRC, Source, hash, headed, llvm, output};
+use super::{RUST_SRC, Source, hash, headed, llvm, output};
 use crate::input;
 use crate::ptx::Ptx;
 use crate::suite::Suite;
@@ -57,8 +57,12 @@ pub fn source_hash(folder: &Path) -> Result<String> {
 pub fn build(suite: &Suite, folder: &Path, arch: &str) -> Result<String> {
     let (package, lines, root) = (suite.name, lines(folder)?, folder);
     let target = root.join("target/ptx");
-    let source = Source { package, folder, lines: &lines, attributes: &ATTRIBUTES, arch, target: &target };
-    let built: Built = llvm(&source)?;
+    // The facade may be compiled where its files have the same names, which the line table must not take for these.
+    let marked = format!("{package}/{lines}");
+    let mut flags = ATTRIBUTES.map(|attribute| format!("-Zcrate-attr={attribute}")).to_vec();
+    flags.push(format!("--remap-path-prefix={lines}={marked}"));
+    let mut built = llvm(&Source { package, folder, lines: &marked, flags: &flags, arch, target: &target })?;
+    built.ptx = built.ptx.replace(&format!("\"{marked}"), &format!("\"{lines}"));
     let ptx = headed(
         &format!("The kernels of {package}, built by its command `ptx`"),
         "llvm",
@@ -123,4 +127,49 @@ pub fn fresh(suite: &Suite, folder: &Path, say: &dyn Fn(&str)) -> Result<Ptx> {
     let text = build(suite, folder, "sm_80")?;
     super::write(&kept, &text)?;
     Ok(Ptx::new(text))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ptx_is_fresh_stale_or_missing_and_without_sources_what_is_there_will_do() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let place: &'static str = folder.path().to_str().expect("a name").to_owned().leak();
+        let suite = Suite::of_package("own-crate", place, &[]);
+        let folder = folder.path();
+        let write = |file: &str, text: &str| super::super::write(&folder.join(file), text).expect("a file");
+        write("Cargo.toml", "");
+        write("src/lib.rs", "//! Kernels.");
+        assert!(matches!(found(&suite, folder), Ok(Found::Missing)));
+        write("ptx/own_crate_sm_80.ptx", &format!("// source-hash: {}\n", source_hash(folder).expect("a hash")));
+        assert!(matches!(found(&suite, folder), Ok(Found::Fresh(_))));
+        assert!(fresh(&suite, folder, &|_| panic!("there is nothing to say")).is_ok());
+        write("src/lib.rs", "//! Other kernels.");
+        assert!(matches!(found(&suite, folder), Ok(Found::Stale(_))));
+        // A build of these sources that was kept.
+        write("target/ptx/own-crate_sm_80.ptx", &format!("// source-hash: {}\n", source_hash(folder).expect("a hash")));
+        let said = std::cell::RefCell::new(String::new());
+        assert!(fresh(&suite, folder, &|text| said.borrow_mut().push_str(text)).is_ok());
+        assert!(said.borrow().contains("own_crate_sm_80.ptx was built from other sources"), "{}", said.borrow());
+        std::fs::remove_dir_all(folder.join("src")).expect("it is there");
+        assert!(matches!(found(&suite, folder), Ok(Found::Fresh(_))), "nothing tells that it is stale");
+    }
+
+    #[test]
+    fn sources_are_named_from_the_workspace_that_they_are_in() {
+        let facade = Path::new(FACADE).canonicalize().expect("the facade's sources");
+        assert_eq!(lines(&facade).expect("a folder of this workspace"), "gpu/src/");
+    }
+
+    #[test]
+    fn entries_and_lists_are_the_same() {
+        let suite = crate::suite::BUSLOAD;
+        assert_eq!(problems(&suite, &Ptx::embedded()), [""; 0]);
+        let other = Suite::of_package("other", "", &[&gpu::kernels::copy::FAMILY]);
+        let problems = problems(&other, &Ptx::new(".visible .entry copy_coalesced(\n.visible .entry mine(\n"));
+        assert!(problems.contains(&"the PTX has no entry for the kernel copy_vec4".to_owned()), "{problems:?}");
+        assert!(problems.contains(&"the PTX's entry mine is in no family's list".to_owned()), "{problems:?}");
+    }
 }

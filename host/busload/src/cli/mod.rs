@@ -1,6 +1,7 @@
 //! The commands, one a file, and what they share: options, what was asked for, where the results go.
 
 mod bench;
+mod check;
 mod claims;
 mod compare;
 mod doctor;
@@ -35,7 +36,7 @@ pub struct Usage(#[from] pub anyhow::Error);
 type Entry = (fn(&Suite) -> Command, fn(&Suite, &ArgMatches) -> Result<bool>);
 
 /// Every command, in the order of `--help`.
-const COMMANDS: [Entry; 13] = [
+const COMMANDS: [Entry; 14] = [
     (bench::command, bench::run),
     (simulate::command, simulate::run),
     (verify::command, verify::run),
@@ -43,6 +44,7 @@ const COMMANDS: [Entry; 13] = [
     (predict::command, predict::run),
     (explain::command, explain::run),
     (run::command, run::run),
+    (check::command, check::run),
     (spatter::command, spatter::run),
     (list::command, list::run),
     (claims::command, claims::run),

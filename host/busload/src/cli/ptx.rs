@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 /// The command with its options.
 pub(super) fn command(suite: &Suite) -> Command {
     let command = Command::new("ptx");
-    if suite.is_busload() {
+    if matches!(suite.module, Module::BuiltIn { .. }) {
         return command.about("Print the PTX that this program holds");
     }
     command

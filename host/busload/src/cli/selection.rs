@@ -174,7 +174,8 @@ pub(super) fn runs_on_gpu(suite: &Suite, matches: &ArgMatches, sizes: Sizes, sm_
 pub(super) fn same_runs(suite: &Suite, matches: &ArgMatches) -> Vec<std::ffi::OsString> {
     let mut arguments = Vec::new();
     for name in ["kernel", "ptx", "sizes"] {
-        if let Some(value) = matches.get_one::<String>(name) {
+        // Some commands lack one of them.
+        if let Ok(Some(value)) = matches.try_get_one::<String>(name) {
             arguments.push(format!("--{name}={value}").into());
         }
     }

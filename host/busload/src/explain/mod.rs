@@ -3,31 +3,24 @@
 //! [`Explanation`] is the data, [`text`] shows it on a terminal and [`page()`] as one HTML file.
 
 mod page;
-mod remedy;
 mod source;
 mod terminal;
-mod why;
 
 pub use page::page;
-pub use remedy::Remedy;
 pub use source::Excerpt;
 pub use terminal::text;
+
+pub use crate::why::{Remedy, SAMPLING};
 
 use crate::cases::Run;
 use crate::profile;
 use crate::record::{BlocksRecord, LaunchRecord, SiteRecord, operation_name};
-use crate::sim::coalesce::SECTOR;
-use crate::sim::{Outcome, Sample, Sampled, Sampling, Site, Tally, banks};
+use crate::sim::{Outcome, Sample, Sampled, Site, banks};
+use crate::why;
 use gpu::device::host::{Kernel, Space};
 use gpu::suite::Launch;
 use serde::Serialize;
 use std::collections::BTreeMap;
-
-/// What an explanation looks at one by one: enough warps and iterations to walk through.
-pub const SAMPLING: Sampling = Sampling { blocks: 2, warps: 8, requests: 8 };
-
-/// Bytes that a wavefront can move: a word from each bank.
-const WAVEFRONT: u64 = 4 * banks::BANKS as u64;
 
 /// A kernel with its accesses explained.
 #[derive(Clone, Debug, Serialize)]
@@ -217,36 +210,19 @@ fn summary(kernel: &Kernel) -> String {
 impl Access {
     fn new(accesses: &[(&Site, &Sampled)], n: usize, block: [u32; 3]) -> Self {
         let (site, sampled) = accesses[n];
-        let counts = site.counts;
-        let sum = |of: fn(&Tally) -> u64| sampled.tallies.iter().map(of).sum::<u64>();
-        let excess = match site.space {
-            Space::Global => SECTOR * (counts.sectors - sum(|tally| tally.fewest)),
-            Space::Shared | Space::Constant => WAVEFRONT * (counts.wavefronts - counts.wavefronts_ideal),
-        };
-        let mut regions: Vec<_> = sampled.tallies.iter().map(|tally| tally.region.as_str()).collect();
-        regions.sort_unstable();
-        regions.dedup();
-        let region = regions.join(", ");
-        let remedies = if excess > 0 { remedy::remedies(accesses, n) } else { Vec::new() };
+        let (excess, region) = (why::excess(site, sampled), why::region(sampled));
+        let remedies = if excess > 0 { why::remedies(accesses, n) } else { Vec::new() };
         Self {
             site: site.into(),
             name: format!("{} {region}", operation_name(site.operation)),
             region,
             excess,
             why: why::why(site, sampled, block),
-            advice: advice(site, excess, &remedies),
+            advice: why::advice(site, excess, &remedies),
             remedies,
             samples: sampled.samples.iter().map(|sample| Request::new(site, sample)).collect(),
         }
     }
-}
-
-/// What to do about an excess, and what the compiler may make of the access: a sentence each.
-fn advice(site: &Site, excess: u64, remedies: &[Remedy]) -> Vec<String> {
-    let none = (excess > 0 && remedies.is_empty())
-        .then(|| "None of the changes tried on its addresses lowers this count.".to_owned());
-    let notes = site.notes.iter().map(|note| format!("Note: {note}."));
-    remedies.iter().map(ToString::to_string).chain(none).chain(notes).collect()
 }
 
 impl Request {

@@ -8,7 +8,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use toml::Spanned;
 
-/// Something in a launch file that makes no sense: the file, its line, what stands there, and the way out.
+/// Something in a file that makes no sense: the file, its line, what stands there, and the way out.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct Invalid(pub String);
@@ -247,7 +247,7 @@ impl LaunchFile {
 }
 
 /// What the parser says of a key that there is not, with the nearest that there is.
-fn with_nearest(message: &str) -> String {
+pub(crate) fn with_nearest(message: &str) -> String {
     let mut names = message.split('`').skip(1).step_by(2);
     match (message.starts_with("unknown field"), names.next()) {
         (true, Some(unknown)) => match nearest(unknown, names) {

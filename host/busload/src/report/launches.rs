@@ -1,12 +1,12 @@
 //! Launches of anybody's PTX: the counts of each source position, what was found, and what became of the outputs.
 
 use super::escape;
-use super::records::percent;
 use super::table::{Column, Layout};
 use super::width::{width, wrapped};
 use crate::foreign::record::{InlinedRecord, InstructionsRecord, OnGpu, PredictedRecord, RunRecord};
 use crate::record::SiteRecord;
 use crate::sim::coalesce::SECTOR;
+use crate::why::percent;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 

@@ -1,24 +1,32 @@
 //! Reports for people and for programs: one exporter a file.
 
+mod check;
 mod claims;
 mod compare;
 pub mod escape;
+mod github;
 mod launches;
 mod predict;
+mod primitives;
 mod profile;
 mod records;
+mod sarif;
 mod spatter;
 mod table;
 mod target;
 mod width;
 
+pub(crate) use crate::why::percent;
+pub use check::check;
 pub use claims::{claims_markdown, claims_table};
 pub use compare::{comparison_markdown, comparison_table};
+pub use github::annotations;
 pub use launches::launches;
 pub use predict::{prediction_markdown, prediction_table};
+pub use primitives::primitives;
 pub use profile::profile_table;
-pub(crate) use records::percent;
 pub use records::{table, verification_table};
+pub use sarif::sarif;
 pub use spatter::spatter_table;
 pub use target::Target;
 pub use width::{width, wrapped};

@@ -6,6 +6,7 @@ use crate::bench::COPY;
 use crate::record::{Record, Simulated, SiteRecord, TransactionsRecord};
 use crate::sim::coalesce::SECTOR;
 use crate::timing::Timed;
+use crate::why::percent;
 use indicatif::DecimalBytes;
 
 /// The records as a table: counts of those that were simulated, times of those that were timed.
@@ -240,12 +241,6 @@ fn totals<'a>(sites: impl Iterator<Item = &'a SiteRecord>) -> [String; 4] {
     }
     let moved = SECTOR * sectors;
     [requests.to_string(), sectors.to_string(), DecimalBytes(moved).to_string(), percent(used, moved)]
-}
-
-/// A share in percent, short of 100 unless it is all.
-pub(crate) fn percent(part: u64, whole: u64) -> String {
-    let percent = 100.0 * part as f64 / whole as f64;
-    if part < whole && percent > 99.9 { "over 99.9 %".to_owned() } else { format!("{percent:.1} %") }
 }
 
 /// Whether a record is verified, or why it is not.

@@ -1,11 +1,12 @@
 //! What came of a pattern file, as a table on the terminal.
 
-use super::records::{below, percent, verdict};
+use super::records::{below, verdict};
 use super::table::{Column, Layout};
 use super::width::{width, wrapped};
 use crate::record::Record;
 use crate::sim::coalesce::SECTOR;
 use crate::spatter::{Configured, Seen, kernel_name};
+use crate::why::percent;
 
 /// The configurations with what came of each, and what its accesses by patterns were seen to cost.
 pub fn spatter_table(rows: &[(&Configured, &Record, [Seen; 2])]) -> String {

@@ -2,7 +2,8 @@
 //! where several threads share a word, in accesses narrower than a cell, and of lanes of a warp that share global memory.
 
 use super::order::Moment;
-use gpu::suite::{Before, Buffer, Operation};
+use crate::instruction::Instruction;
+use gpu::suite::{Before, Buffer, Operation, Scope};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use system::pages::{PAGE, Pages};
 use system::parallel;
@@ -11,6 +12,34 @@ use system::words::{Refused, Words};
 /// Bits of a thread's number, and of what stands in its place for several.
 pub(super) const THREAD_BITS: u32 = 11;
 pub(super) const THREADS: u64 = (1 << THREAD_BITS) - 1;
+
+/// What an access is to the first look.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Access {
+    Load,
+    Store,
+    /// One that others may meet: an atomic, or a volatile access.
+    Atomic,
+    /// One that others of its block may meet.
+    AtomicOfBlock,
+}
+
+impl Access {
+    pub(super) fn of(instruction: Instruction) -> Self {
+        match (instruction.scope, instruction.operation) {
+            (Some(Scope::Block), _) => Self::AtomicOfBlock,
+            (Some(_), _) | (None, Operation::Atomic) => Self::Atomic,
+            (None, Operation::Load) => Self::Load,
+            (None, Operation::Store) => Self::Store,
+        }
+    }
+
+    /// A bit for each.
+    #[inline(always)]
+    const fn bit(self) -> u64 {
+        1 << self as u64
+    }
+}
 
 /// What the threads of a warp do next: where each goes, and a word for its moment.
 pub(super) struct Row<W> {
@@ -83,14 +112,14 @@ impl Shadow {
 
     /// Enters accesses of `width` bytes; says whether one is suspicious. Adds to `claims` how many cells nobody had touched
     /// before.
-    pub(super) fn touch(&self, row: &Row<GlobalWord>, width: u64, operation: Operation, claims: &mut u64) -> bool {
+    pub(super) fn touch(&self, row: &Row<GlobalWord>, width: u64, access: Access, claims: &mut u64) -> bool {
         self.reach(row);
         // The common cases, each a loop of its own.
-        match (operation, self.initialized) {
-            (Operation::Load, true) => self.touch_cells(row, width, Operation::Load, true, claims),
+        match (access, self.initialized) {
+            (Access::Load, true) => self.touch_cells(row, width, Access::Load, true, claims),
             // It matters to loads alone.
-            (Operation::Store, _) => self.touch_cells(row, width, Operation::Store, true, claims),
-            (_, initialized) => self.touch_cells(row, width, operation, initialized, claims),
+            (Access::Store, _) => self.touch_cells(row, width, Access::Store, true, claims),
+            (_, initialized) => self.touch_cells(row, width, access, initialized, claims),
         }
     }
 
@@ -99,7 +128,7 @@ impl Shadow {
         &self,
         place: u64,
         width: u64,
-        operation: Operation,
+        access: Access,
         word: GlobalWord,
         claims: &mut u64,
     ) -> bool {
@@ -109,12 +138,12 @@ impl Shadow {
         for page in first / CELLS..=last / CELLS {
             self.pages.reach(page, |number| self.blank(number));
         }
-        let initialized = self.initialized || operation == Operation::Store;
+        let initialized = self.initialized || access == Access::Store;
         let mut claimed = 0;
         for lane in 0..32 {
             let now = word.of_lane(lane);
             for cell in &self.cells()[((place + lane as u64 * width) >> self.shift) as usize..][..count] {
-                let touched = cell.touch(operation, now, initialized);
+                let touched = cell.touch(access, now, initialized);
                 claimed += u64::from(touched.claimed);
                 suspicious |= touched.suspicious;
             }
@@ -128,7 +157,7 @@ impl Shadow {
         &self,
         row: &Row<GlobalWord>,
         width: u64,
-        operation: Operation,
+        access: Access,
         initialized: bool,
         claims: &mut u64,
     ) -> bool {
@@ -136,7 +165,7 @@ impl Shadow {
         let mut claimed = 0;
         for &(place, now) in row.lanes() {
             for cell in &self.cells()[(place >> self.shift) as usize..][..cells] {
-                let touched = cell.touch(operation, now, initialized);
+                let touched = cell.touch(access, now, initialized);
                 claimed += u64::from(touched.claimed);
                 suspicious |= touched.suspicious;
             }
@@ -184,7 +213,7 @@ pub(super) struct GlobalCell(pub(super) AtomicU64);
 #[derive(Clone, Copy, Default)]
 pub(super) struct GlobalWord(u64);
 
-const KINDS: u32 = 3;
+const KINDS: u32 = 4;
 const THREAD: u32 = 2 * KINDS;
 const INTERVAL: u32 = THREAD + THREAD_BITS;
 const TURN: u32 = 32;
@@ -193,7 +222,10 @@ const TURN: u32 = 32;
 const BLOCKS: u64 = (u32::MAX as u64) << TURN;
 
 /// Stores and atomics.
-const WRITES: u64 = 1 << Operation::Store as u64 | 1 << Operation::Atomic as u64;
+const WRITES: u64 = Access::Store.bit() | ATOMICS;
+
+/// Atomics of any scope.
+const ATOMICS: u64 = Access::Atomic.bit() | Access::AtomicOfBlock.bit();
 
 impl GlobalWord {
     /// The same moment of the warp's lane number `lane`, if this one is of its first.
@@ -221,13 +253,13 @@ impl GlobalCell {
     /// not see the other: but then both have counted it, which is suspicious. Loads may well come at the same time, and see each
     /// other.
     #[inline(always)]
-    fn touch(&self, operation: Operation, now: GlobalWord, initialized: bool) -> Touched {
+    fn touch(&self, access: Access, now: GlobalWord, initialized: bool) -> Touched {
         let before = self.0.load(Relaxed);
-        if before == 0 && operation == Operation::Store {
-            self.0.store(now.0 | 1 << operation as u64, Relaxed);
+        if before == 0 && access == Access::Store {
+            self.0.store(now.0 | access.bit(), Relaxed);
             return Touched { claimed: true, suspicious: false };
         }
-        let after = before | 1 << operation as u64;
+        let after = before | access.bit();
         let is_own = (before ^ now.0) >> THREAD == 0;
         if initialized
             && is_own
@@ -235,17 +267,16 @@ impl GlobalCell {
         {
             return Touched { claimed: false, suspicious: false };
         }
-        self.touch_again(operation, now, initialized)
+        self.touch_again(access, now, initialized)
     }
 
     /// The same if somebody else may have touched it.
     #[inline(never)]
-    pub(super) fn touch_again(&self, operation: Operation, now: GlobalWord, initialized: bool) -> Touched {
+    pub(super) fn touch_again(&self, access: Access, now: GlobalWord, initialized: bool) -> Touched {
         let mut before = self.0.load(Relaxed);
         loop {
-            let (after, races) = enter(before, operation, now);
-            let uninitialized =
-                !initialized && operation != Operation::Store && (before | before >> KINDS) & WRITES == 0;
+            let (after, races) = enter(before, access, now);
+            let uninitialized = !initialized && access != Access::Store && (before | before >> KINDS) & WRITES == 0;
             // Blocks run at the same time: each access sees every earlier one, or is seen by it, but for claims.
             if before != after
                 && let Err(changed) = self.0.compare_exchange_weak(before, after, Relaxed, Relaxed)
@@ -268,20 +299,26 @@ pub(super) struct Touched {
 
 /// What a cell holds after an access, and whether the access may race with one before it.
 #[inline(always)]
-fn enter(before: u64, operation: Operation, GlobalWord(now): GlobalWord) -> (u64, bool) {
-    let kind = 1 << operation as u64;
+fn enter(before: u64, access: Access, GlobalWord(now): GlobalWord) -> (u64, bool) {
+    let kind = access.bit();
     if before == 0 {
         return (now | kind, false);
     }
     let (recent, all) = (before & ((1 << KINDS) - 1), (before | before >> KINDS) & ((1 << KINDS) - 1));
-    let conflict = |kinds: u64| match operation {
-        Operation::Load => kinds & WRITES != 0,
-        Operation::Store => kinds != 0,
-        Operation::Atomic => kinds & !(1 << Operation::Atomic as u64) != 0,
+    let conflict = |kinds: u64| match access {
+        Access::Load => kinds & WRITES != 0,
+        Access::Store => kinds != 0,
+        Access::Atomic | Access::AtomicOfBlock => kinds & !ATOMICS != 0,
+    };
+    // An atomic of a block's scope meets none of another block.
+    let scope = match access {
+        Access::Load | Access::Store => 0,
+        Access::Atomic => Access::AtomicOfBlock.bit(),
+        Access::AtomicOfBlock => ATOMICS,
     };
     let difference = before ^ now;
     if difference >> TURN != 0 {
-        (BLOCKS | all | kind, conflict(all))
+        (BLOCKS | all | kind, conflict(all) || all & scope != 0)
     } else if difference >> INTERVAL != 0 {
         (now | all << KINDS | kind, false)
     } else if difference >> THREAD != 0 {

@@ -1,9 +1,10 @@
 //! The part of the sanitizer that remembers: races, and loads of memory that nobody wrote.
 //!
-//! Two accesses race when different threads make them, a byte is common to both, not both only read it or only add to it
-//! atomically, and nothing orders them. What orders accesses is in [`order`]: a block's barriers and, within a warp, a warp barrier
-//! among the lanes of its mask. A shuffle exchanges registers and orders no memory, and nothing orders the blocks of a
-//! launch. Two stores of the same value race like any other: neither compiler nor GPU promises anything of them.
+//! Two accesses race when different threads make them, a byte is common to both, not both only read it, and nothing orders them;
+//! unless both are atomics or volatile accesses whose scopes reach each other. What orders accesses of a block is in [`order`]: its
+//! barriers and, within a warp, a warp barrier among the lanes of its mask. A shuffle exchanges registers and orders no memory. What
+//! orders accesses of any threads, of other blocks too, is in [`handover`]: fences, and the atomics and volatile accesses that tell of
+//! them. Two stores of the same value race like any other: neither compiler nor GPU promises anything of them.
 //!
 //! The first look ([`filter`], and [`tile`] at shared memory) goes along with blocks that run in parallel, request by request. It is cheap, and may suspect
 //! too much. Once it
@@ -11,17 +12,19 @@
 //! accesses: so a report is the same on any number of threads, and only a suspicious kernel pays for it.
 
 mod filter;
+mod handover;
 mod history;
 mod order;
 mod tile;
 
-pub(crate) use history::{Race, Uninitialized};
+pub(crate) use history::{Race, Uninitialized, Why};
 
 use crate::instruction::Instruction;
 use crate::memory::{Memory, offset_of};
 use crate::request::Request;
-use filter::{GlobalWord, Row, Shadow};
-use gpu::suite::{Before, Operation, Plan, Space};
+use filter::{Access, GlobalWord, Row, Shadow};
+use gpu::suite::{Before, Plan, Scope, Space};
+use handover::Handover;
 use history::History;
 use order::Order;
 use std::sync::Arc;
@@ -86,6 +89,8 @@ impl Shadows {
 pub(crate) struct Sanitizer {
     look: Look,
     order: Order,
+    /// What threads hand on, under the second look.
+    handover: Handover,
     /// The block that runs, as a word of the filter.
     global_word: GlobalWord,
     /// How many cells of global memory this worker was the first to touch.
@@ -111,6 +116,7 @@ impl Sanitizer {
         Self {
             look,
             order,
+            handover: Handover::default(),
             global_word,
             claims: 0,
             shared_words: (None, [SharedWord::default(); 32]),
@@ -126,6 +132,9 @@ impl Sanitizer {
     /// A block begins, the `turn`-th of the run.
     pub(crate) fn begin(&mut self, turn: u64) {
         self.order.begin(turn);
+        if self.look == Look::Second {
+            self.handover.begin(turn, self.order.threads());
+        }
         self.shared_words.0 = None;
         self.global_word = GlobalWord::new(self.order.now(0));
         self.shared.clear();
@@ -133,14 +142,24 @@ impl Sanitizer {
 
     /// The lanes in `mask` of the warp that begins at thread `first` have met at a warp barrier.
     pub(crate) fn meet(&mut self, first: usize, mask: u32) {
+        self.handover.meet(first, mask);
         self.order.meet(first, mask);
         self.shared_words.0 = None;
     }
 
     /// The whole block has met.
     pub(crate) fn pass_barrier(&mut self) {
+        self.handover.pass_barrier();
         self.order.pass_barrier();
         self.shared_words.0 = None;
+    }
+
+    /// A thread makes a fence.
+    pub(crate) fn fence(&mut self, thread: usize, scope: Scope) {
+        if self.look == Look::Second {
+            self.order.fence(thread);
+            self.handover.fence(thread, scope, &self.order);
+        }
     }
 
     /// How closely it looks.
@@ -163,7 +182,7 @@ impl Sanitizer {
     }
 
     fn suspects_shared(&mut self, request: &Request<'_>, lanes: u32, first: usize) -> bool {
-        let (operation, width) = (request.instruction.operation, request.instruction.width());
+        let (operation, width) = (Access::of(request.instruction), request.instruction.width());
         let Self { order, shared_shadow: shadow, shared_words: (begin, words), alike, shared_row: row, .. } = self;
         if *begin != Some(first) {
             *begin = Some(first);
@@ -172,7 +191,7 @@ impl Sanitizer {
             }
             *alike = words.iter().all(|word| words[0].is_alike(*word));
         }
-        let is_one_word = *alike && operation == Operation::Load && lanes == u32::MAX && request.step == Some(0);
+        let is_one_word = *alike && operation == Access::Load && lanes == u32::MAX && request.step == Some(0);
         if is_one_word && shadow.touch_together(request.first(), width, words[0], order) {
             return false;
         }
@@ -185,7 +204,7 @@ impl Sanitizer {
     }
 
     fn suspects_global(&mut self, shadows: &Shadows, request: &Request<'_>, lanes: u32, first: usize) -> bool {
-        let (operation, width) = (request.instruction.operation, request.instruction.width());
+        let (operation, width) = (Access::of(request.instruction), request.instruction.width());
         let Self { order, global_word, global_row: row, claims, .. } = self;
         let word = global_word.at(order.now(first));
         row.clear();
@@ -220,16 +239,21 @@ impl Sanitizer {
         address: u64,
     ) -> Option<Race> {
         let now = self.order.now(thread);
-        match instruction.space {
+        let Self { order, handover, .. } = self;
+        let race = match instruction.space {
             Space::Constant => None,
-            Space::Shared => self.shared.touch(address, instruction, now, &self.order, false),
+            Space::Shared => self.shared.touch(address, instruction, now, order, handover, false),
             Space::Global => {
                 shadows.of(address)?;
                 let before = &shadows.plan.buffers[Memory::number(address)].before;
                 let initialized = !matches!(before, Before::Poison);
-                self.global.touch(address, instruction, now, &self.order, initialized)
+                self.global.touch(address, instruction, now, order, handover, initialized)
             }
+        };
+        if instruction.space != Space::Constant {
+            handover.access(now, instruction.space, address, instruction.operation, instruction.scope);
         }
+        race
     }
 
     /// How many cells of global memory this worker was the first to touch.

@@ -9,6 +9,8 @@ pub(crate) struct Moment {
     pub(super) interval: u32,
     /// Meetings that the thread had taken part in since it began.
     pub(super) meetings: u32,
+    /// Fences that the thread had made since it began.
+    pub(super) fences: u32,
     pub thread: u32,
 }
 
@@ -23,16 +25,26 @@ pub(super) struct Order {
     known: Vec<[u32; 32]>,
     /// Whether lanes have met in this interval.
     met: bool,
+    /// Fences that each thread has made; counted under the second look alone.
+    fences: Vec<u32>,
 }
 
 impl Order {
     pub(super) fn new(threads: usize) -> Self {
-        Self { turn: 0, first_interval: 1, interval: 1, known: vec![[0; 32]; threads], met: false }
+        Self {
+            turn: 0,
+            first_interval: 1,
+            interval: 1,
+            known: vec![[0; 32]; threads],
+            met: false,
+            fences: vec![0; threads],
+        }
     }
 
     pub(super) fn begin(&mut self, turn: u64) {
         self.pass_barrier();
         (self.turn, self.first_interval) = (turn, self.interval);
+        self.fences.fill(0);
     }
 
     /// The whole block has met: what lies before needs no telling apart any more.
@@ -41,6 +53,16 @@ impl Order {
         if std::mem::take(&mut self.met) {
             self.known.fill([0; 32]);
         }
+    }
+
+    /// A thread makes a fence.
+    pub(super) fn fence(&mut self, thread: usize) {
+        self.fences[thread] = self.fences[thread].saturating_add(1);
+    }
+
+    /// How many meetings of each lane of its warp a thread knows of, if lanes have met in this interval.
+    pub(super) fn lanes(&self, thread: usize) -> Option<[u32; 32]> {
+        self.met.then(|| self.known[thread])
     }
 
     /// The block's first interval.
@@ -77,6 +99,7 @@ impl Order {
             turn: self.turn,
             interval: self.interval,
             meetings: if self.met { self.known[thread][thread % 32] } else { 0 },
+            fences: self.fences[thread],
             thread: thread as u32,
         }
     }

@@ -1,9 +1,9 @@
 //! The first look against itself: quick ways and plain ones.
 
-use super::filter::{GlobalWord, Row, Shadow, cells};
+use super::filter::{Access, GlobalWord, Row, Shadow, cells};
 use super::order::Order;
 use super::tile::{SharedCell, SharedShadow, SharedWord};
-use gpu::suite::{Buffer, Operation, noise};
+use gpu::suite::{Buffer, noise};
 use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 
@@ -28,9 +28,9 @@ fn go_on(order: &mut Order, random: &mut impl FnMut(u64) -> u64) {
 }
 
 /// An access to 64 bytes: offset, width and operation.
-fn access(least: u64, random: &mut impl FnMut(u64) -> u64) -> (u64, u64, Operation) {
+fn access(least: u64, random: &mut impl FnMut(u64) -> u64) -> (u64, u64, Access) {
     let width = least << random(3);
-    let operation = [Operation::Load, Operation::Load, Operation::Store][random(3) as usize];
+    let operation = [Access::Load, Access::Load, Access::Store][random(3) as usize];
     (width * random(64 / width), width, operation)
 }
 
@@ -81,19 +81,19 @@ fn loads_of_one_word_are_entered_together_as_one_by_one() {
             let (offset, width, operation) = access(4, &mut random);
             let first = 32 * random(2) as usize;
             let words: Vec<_> = (first..first + 32).map(|thread| SharedWord::new(order.now(thread))).collect();
-            if operation != Operation::Load || !words.iter().all(|word| words[0].is_alike(*word)) {
+            if operation != Access::Load || !words.iter().all(|word| words[0].is_alike(*word)) {
                 let now = words[random(32) as usize];
                 shadow.touch(&row(offset, now), width, operation, &order);
                 continue;
             }
-            let mut other = SharedShadow { shift: shadow.shift, cells: shadow.cells.clone() };
+            let mut other = SharedShadow { shift: shadow.shift, cells: shadow.cells.clone(), atomics: Vec::new() };
             if !shadow.touch_together(offset, width, words[0], &order) {
                 one_by_one += 1;
                 continue;
             }
             let mut all = Row::new();
             words.iter().for_each(|word| all.push(offset, *word));
-            assert!(!other.touch(&all, width, Operation::Load, &order), "seed {seed}");
+            assert!(!other.touch(&all, width, Access::Load, &order), "seed {seed}");
             let cells =
                 |shadow: &SharedShadow| shadow.cells.iter().map(|cell| (cell.load, cell.store)).collect::<Vec<_>>();
             assert!(cells(&shadow) == cells(&other), "seed {seed}");
@@ -150,11 +150,11 @@ fn a_cell_that_two_claim_without_seeing_one_another_is_counted_twice() {
     let mut warp = Row::new();
     (0..32).for_each(|lane| warp.push(4 * lane, now.of_lane(lane as usize)));
     let mut claims = 0;
-    assert!(!shadow.touch(&warp, 4, Operation::Store, &mut claims));
+    assert!(!shadow.touch(&warp, 4, Access::Store, &mut claims));
     assert_eq!((claims, shadow.touched()), (32, 32), "every lane claims its own");
     // What another worker saw there before.
     shadow.cells()[7].0.store(0, Relaxed);
-    assert!(!shadow.touch(&warp, 4, Operation::Store, &mut claims));
+    assert!(!shadow.touch(&warp, 4, Access::Store, &mut claims));
     assert_eq!((claims, shadow.touched()), (33, 32), "the others are taken");
 }
 
@@ -175,7 +175,7 @@ fn loads_that_come_at_the_same_time_claim_each_cell_once() {
                 std::hint::spin_loop();
             }
             for first in (0..CELLS).step_by(32) {
-                assert!(!shadow.touch_side_by_side(4 * first, 4, Operation::Load, now, &mut claims), "round {round}");
+                assert!(!shadow.touch_side_by_side(4 * first, 4, Access::Load, now, &mut claims), "round {round}");
             }
             claims
         };
@@ -221,4 +221,62 @@ fn entered_plainly_or_not_the_same_accesses_to_global_memory_are_suspicious() {
         assert_eq!(claims, [short.touched(), long.touched()], "each cell was claimed once");
     }
     assert!(plain > 500 && suspicious > 500, "{plain} plain, {suspicious} suspicious");
+}
+
+/// A histogram is no reason to look again: its zeros, its atomics, its loads, with barriers or meetings between them.
+#[test]
+fn atomics_on_shared_memory_are_suspicious_beside_plain_accesses_alone() {
+    let mut order = Order::new(THREADS);
+    order.begin(0);
+    let mut shadow = SharedShadow::new();
+    let mut touch = |order: &Order, thread: usize, access| {
+        shadow.touch(&row(8, SharedWord::new(order.now(thread))), 4, access, order)
+    };
+    assert!(touch(&order, 0, Access::Atomic), "nobody has written");
+    order.pass_barrier();
+    assert!(!touch(&order, 0, Access::Store) && !touch(&order, 0, Access::Atomic), "its own");
+    assert!(touch(&order, 1, Access::Atomic), "the store of thread 0");
+    order.pass_barrier();
+    assert!((0..THREADS).all(|thread| !touch(&order, thread, Access::Atomic)));
+    assert!(touch(&order, 3, Access::Load), "the atomics of others");
+    order.pass_barrier();
+    assert!((0..THREADS).all(|thread| !touch(&order, thread, Access::Load)));
+    assert!(touch(&order, 3, Access::Atomic), "the loads of others");
+    order.pass_barrier();
+    assert!((0..32).all(|lane| !touch(&order, lane, Access::Atomic)));
+    order.meet(0, u32::MAX);
+    assert!((0..32).all(|lane| !touch(&order, lane, Access::Load)), "of the lanes that met");
+    assert!(touch(&order, 32, Access::Load));
+    order.begin(1);
+    assert!(touch(&order, 0, Access::Load), "of the block before");
+}
+
+/// Atomics meet one another within their scopes, whatever the blocks.
+#[test]
+fn atomics_on_global_memory_are_suspicious_beside_plain_accesses_and_those_of_too_small_a_scope() {
+    let of = |turn, thread| {
+        let mut order = Order::new(THREADS);
+        order.begin(turn);
+        GlobalWord::new(order.now(thread))
+    };
+    let first = [(Access::Load, 0), (Access::Store, 1), (Access::Atomic, 2), (Access::AtomicOfBlock, 3)];
+    // Of another block, and of another thread of the same one.
+    let expected = [
+        [(false, false), (true, true), (true, true), (true, true)],
+        [(true, true); 4],
+        [(true, true), (true, true), (false, false), (true, false)],
+        [(true, true), (true, true), (true, false), (true, false)],
+    ];
+    for (before, row_number) in first {
+        for (after, column) in first {
+            for (turn, is_expected) in [(1, expected[row_number][column].0), (0, expected[row_number][column].1)] {
+                let shadow =
+                    Shadow::new(&Buffer::input("buffer", 1, noise).expect("a small buffer")).expect("its shadow");
+                let mut claims = 0;
+                shadow.touch(&row(0, of(0, 0)), 4, before, &mut claims);
+                let found = shadow.touch(&row(0, of(turn, 1)), 4, after, &mut claims);
+                assert_eq!(found, is_expected, "{before:?}, then {after:?} of block {turn}");
+            }
+        }
+    }
 }

@@ -1,41 +1,84 @@
 //! The first look at shared memory.
 
-use super::filter::{Row, THREAD_BITS, THREADS, cells};
+use super::filter::{Access, Row, THREAD_BITS, THREADS, cells};
 use super::order::{Moment, Order};
-use gpu::suite::Operation;
 
 /// The cells of a block's shared memory: as wide as the widest access, 16 bytes, until the first narrower one makes them as
 /// narrow.
 pub(super) struct SharedShadow {
     pub(super) shift: u32,
     pub(super) cells: Vec<SharedCell>,
+    /// For each cell its last atomics; none as long as there was none.
+    pub(super) atomics: Vec<SharedWord>,
 }
 
 impl SharedShadow {
     pub(super) fn new() -> Self {
-        Self { shift: 4, cells: Vec::new() }
+        Self { shift: 4, cells: Vec::new(), atomics: Vec::new() }
     }
 
     /// Enters accesses of `width` bytes; says whether one is suspicious.
-    pub(super) fn touch(&mut self, row: &Row<SharedWord>, width: u64, operation: Operation, order: &Order) -> bool {
+    pub(super) fn touch(&mut self, row: &Row<SharedWord>, width: u64, access: Access, order: &Order) -> bool {
         let end = row.lanes().iter().fold(0, |end, (place, _)| end.max(*place)) + width;
         if width < 1 << self.shift || end > (self.cells.len() as u64) << self.shift {
             self.make_room(end, width);
         }
-        match operation {
-            Operation::Load => self.touch_cells(row, width, Operation::Load, order),
-            Operation::Store | Operation::Atomic => self.touch_cells(row, width, operation, order),
+        if self.takes_atomics(access) {
+            return self.touch_with_atomics(row, width, access, order);
+        }
+        match access {
+            Access::Load => self.touch_cells(row, width, Access::Load, order),
+            _ => self.touch_cells(row, width, Access::Store, order),
         }
     }
 
+    /// Whether cells have atomics, of which this access may be the first.
     #[inline(always)]
-    fn touch_cells(&mut self, row: &Row<SharedWord>, width: u64, operation: Operation, order: &Order) -> bool {
+    fn takes_atomics(&mut self, access: Access) -> bool {
+        if matches!(access, Access::Atomic | Access::AtomicOfBlock) {
+            self.atomics.resize(self.cells.len(), SharedWord::default());
+        }
+        !self.atomics.is_empty()
+    }
+
+    /// Enters accesses where there have been atomics.
+    #[inline(never)]
+    fn touch_with_atomics(&mut self, row: &Row<SharedWord>, width: u64, access: Access, order: &Order) -> bool {
+        let (count, mut suspicious) = cells(width, self.shift);
+        let begin = SharedWord::first(order.first_interval());
+        for &(place, now) in row.lanes() {
+            let first = (place >> self.shift) as usize;
+            let cells = self.cells[first..first + count].iter_mut();
+            for (SharedCell { load, store }, atomic) in cells.zip(&mut self.atomics[first..first + count]) {
+                let is_written = (*store).max(*atomic) >= begin;
+                suspicious |= store.may_race(now, order);
+                match access {
+                    Access::Load => {
+                        suspicious |= atomic.may_race(now, order) || !is_written;
+                        *load = load.join(now, order);
+                    }
+                    Access::Store => {
+                        suspicious |= atomic.may_race(now, order) || load.may_race(now, order);
+                        *store = now;
+                    }
+                    Access::Atomic | Access::AtomicOfBlock => {
+                        suspicious |= load.may_race(now, order) || !is_written;
+                        *atomic = atomic.join(now, order);
+                    }
+                }
+            }
+        }
+        suspicious
+    }
+
+    #[inline(always)]
+    fn touch_cells(&mut self, row: &Row<SharedWord>, width: u64, access: Access, order: &Order) -> bool {
         let (cells, mut suspicious) = cells(width, self.shift);
         let [begin, last] = [order.first_interval(), order.interval()].map(SharedWord::first);
         for cell in 0..cells {
             for &(place, now) in row.lanes() {
                 let cell = &mut self.cells[(place >> self.shift) as usize + cell];
-                suspicious |= !cell.touch_plainly(operation, now, begin, last) && cell.touch(operation, now, order);
+                suspicious |= !cell.touch_plainly(access, now, begin, last) && cell.touch(access, now, order);
             }
         }
         suspicious
@@ -46,7 +89,7 @@ impl SharedShadow {
         &mut self,
         place: u64,
         width: u64,
-        operation: Operation,
+        access: Access,
         words: &[SharedWord; 32],
         order: &Order,
     ) -> bool {
@@ -54,13 +97,18 @@ impl SharedShadow {
         if width < 1 << self.shift || end > (self.cells.len() as u64) << self.shift {
             self.make_room(end, width);
         }
+        if self.takes_atomics(access) {
+            let mut row = Row::new();
+            words.iter().zip((place..).step_by(width as usize)).for_each(|(now, place)| row.push(place, *now));
+            return self.touch_with_atomics(&row, width, access, order);
+        }
         let [begin, last] = [order.first_interval(), order.interval()].map(SharedWord::first);
         let count = (width >> self.shift) as usize;
         let cells = &mut self.cells[(place >> self.shift) as usize..][..32 * count];
         let mut suspicious = false;
         for (cells, now) in cells.chunks_exact_mut(count).zip(words) {
             for cell in cells {
-                suspicious |= !cell.touch_plainly(operation, *now, begin, last) && cell.touch(operation, *now, order);
+                suspicious |= !cell.touch_plainly(access, *now, begin, last) && cell.touch(access, *now, order);
             }
         }
         suspicious
@@ -72,7 +120,10 @@ impl SharedShadow {
         let [begin, last] = [order.first_interval(), order.interval()].map(SharedWord::first);
         let (count, is_part) = cells(width, self.shift);
         let first = (place >> self.shift) as usize;
-        let Some(cells) = self.cells.get_mut(first..first + count).filter(|_| !is_part) else { return false };
+        let Some(cells) = self.cells.get_mut(first..first + count).filter(|_| !is_part && self.atomics.is_empty())
+        else {
+            return false;
+        };
         let is_plain = |cell: &SharedCell| {
             let is_of_warp = cell.load == moment.of_warp() || cell.load.thread() == WARPS;
             cell.store >= begin && cell.store < last && (cell.load < last || is_of_warp)
@@ -90,9 +141,13 @@ impl SharedShadow {
         if width < 1 << self.shift {
             let parts = (1 << self.shift) / width as usize;
             self.cells = self.cells.iter().flat_map(|cell| std::iter::repeat_n(*cell, parts)).collect();
+            self.atomics = self.atomics.iter().flat_map(|word| std::iter::repeat_n(*word, parts)).collect();
             self.shift = width.trailing_zeros();
         }
         self.cells.resize(self.cells.len().max((end >> self.shift) as usize), SharedCell::default());
+        if !self.atomics.is_empty() {
+            self.atomics.resize(self.cells.len(), SharedWord::default());
+        }
     }
 }
 
@@ -191,10 +246,10 @@ impl SharedCell {
     /// Enters an access if it is plain that it is not suspicious; says whether it did. The block has run since `begin`, and has
     /// passed its last barrier before `last`.
     #[inline(always)]
-    fn touch_plainly(&mut self, operation: Operation, now: SharedWord, begin: SharedWord, last: SharedWord) -> bool {
+    fn touch_plainly(&mut self, access: Access, now: SharedWord, begin: SharedWord, last: SharedWord) -> bool {
         let Self { load, store } = *self;
         // A store between two accesses of a thread at the same moment, or while several warps load, was suspicious itself.
-        if operation != Operation::Load {
+        if access != Access::Load {
             let plainly = store == now || store < last && (load < last || load == now);
             if plainly {
                 self.store = now;
@@ -216,9 +271,9 @@ impl SharedCell {
 
     /// Enters an access; says whether it may be one end of a race, or a load of what nobody wrote.
     #[inline(never)]
-    pub(super) fn touch(&mut self, operation: Operation, now: SharedWord, order: &Order) -> bool {
+    pub(super) fn touch(&mut self, access: Access, now: SharedWord, order: &Order) -> bool {
         let Self { load, store } = *self;
-        if operation == Operation::Load {
+        if access == Access::Load {
             self.load = load.join(now, order);
             store.may_race(now, order) || store.interval() < order.first_interval()
         } else {

@@ -53,7 +53,7 @@ impl Machine {
             let counts = request.wavefronts > 0;
             self.requests += u64::from(counts);
             self.loads += u64::from(matches!(request.what, What::Load { .. }));
-            self.stores += u64::from(matches!(request.what, What::Store | What::Atomic));
+            self.stores += u64::from(matches!(request.what, What::Store | What::Atomic { .. }));
             self.replayed += u64::from(counts) + lines.len() as u64;
             match served {
                 Served::Done if is_barrier => self.arrive_at_barrier(now, slot, warp),

@@ -21,11 +21,18 @@ pub(super) struct AddressMap {
     partitions: u64,
     channels: u64,
     banks: u64,
+    /// Consecutive lines whose atomics one slice carries out.
+    atomic_lines: u64,
 }
 
 impl AddressMap {
     pub(super) fn new(chip: &Chip, constants: &Constants) -> Self {
-        Self { partitions: chip.l2_partitions, channels: chip.dram_channels as u64, banks: constants.dram_banks as u64 }
+        Self {
+            partitions: chip.l2_partitions,
+            channels: chip.dram_channels as u64,
+            banks: constants.dram_banks as u64,
+            atomic_lines: constants.l2_atomic_lines,
+        }
     }
 
     /// The L2 partition that a line of DRAM belongs to.
@@ -42,6 +49,11 @@ impl AddressMap {
     /// The DRAM channel of a line, and the slice of it in every partition.
     pub(super) fn slice(&self, number: u64) -> usize {
         in_turn(number / PIECE_LINES, self.channels) as usize
+    }
+
+    /// The slice, of all, that carries out the atomics on a line, and the adder that it shares.
+    pub(super) fn atomic_slice_and_adder(&self, number: u64) -> [usize; 2] {
+        [self.partitions * self.channels, self.channels].map(|of| in_turn(number / self.atomic_lines, of) as usize)
     }
 
     /// The DRAM bank of a line, of those of all channels.

@@ -1,5 +1,6 @@
 //! Loads, stores, atomics.
 
+use super::fence::{scope_of_access, scope_of_atomic};
 use super::names::Named;
 use super::operand::shown;
 use super::{Failure, Lowering};
@@ -197,9 +198,17 @@ impl<'m, 'a> Lowering<'m, 'a> {
             };
             let mut known = Known::new(self.pc, space, operation, width.trailing_zeros() as u8);
             let past_l1 = ["cg", "cv", "volatile", "acquire", "mmio"];
+            known.scope = match operation {
+                Operation::Atomic => scope_of_atomic(instruction),
+                Operation::Load | Operation::Store => scope_of_access(instruction, space),
+            };
             known.past_l1 |= space == Space::Global && instruction.modifiers().any(|own| past_l1.contains(&own));
             let is_integer = matches!(ty, Type::Unsigned(_) | Type::Signed(_));
             known.adds_integers = operation == Operation::Atomic && instruction.has("add") && is_integer;
+            let is_wide_or_float = width == 8 || matches!(ty, Type::Float(_) | Type::F16x2 | Type::Bf16 | Type::Bf16x2);
+            let is_exchange = instruction.has("exch") || instruction.has("cas");
+            known.is_loop =
+                operation == Operation::Atomic && space == Space::Shared && is_wide_or_float && !is_exchange;
             known
         };
         let instructions = [Space::Global, Space::Shared, Space::Constant].map(known);

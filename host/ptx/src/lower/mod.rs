@@ -7,6 +7,7 @@ mod control;
 mod copy;
 mod exactness;
 mod external;
+mod fence;
 mod finish;
 mod group;
 mod initial;
@@ -330,7 +331,7 @@ impl<'m, 'a> Lowering<'m, 'a> {
     fn instruction(&mut self, instruction: &'m Instruction<'a>) -> Result<(), Failure> {
         match instruction.opcode {
             "bra" | "brx" | "ret" | "exit" | "call" | "trap" => self.control(instruction),
-            "ld" | "ldu" | "st" | "atom" | "red" => self.access(instruction),
+            "ld" | "ldu" | "st" | "atom" | "red" => self.ordered(instruction, |lowering| lowering.access(instruction)),
             "alloca" | "stacksave" | "stackrestore" => self.stack_memory(instruction),
             "mbarrier" => self.mbarrier(instruction),
             "cp" if instruction.has("bulk") => self.bulk(instruction),
@@ -344,9 +345,10 @@ impl<'m, 'a> Lowering<'m, 'a> {
                 self.emit(Op::Yield);
                 Ok(())
             }
-            // What orders accesses, or only hints: accesses here take place one after another.
-            "membar" | "fence" | "prefetch" | "prefetchu" | "pmevent" | "brkpt" | "discard" | "applypriority"
-            | "griddepcontrol" | "setmaxnreg" => Ok(()),
+            "membar" | "fence" => self.fence(instruction),
+            // What only hints.
+            "prefetch" | "prefetchu" | "pmevent" | "brkpt" | "discard" | "applypriority" | "griddepcontrol"
+            | "setmaxnreg" => Ok(()),
             _ => self.arithmetic(instruction),
         }
     }

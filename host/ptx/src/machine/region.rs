@@ -35,9 +35,7 @@ impl Runner {
         addresses: &[u64; 32],
         instruction: Instruction,
     ) -> bool {
-        if let Action::Atomic(_) = access.action
-            && instruction.space == Space::Global
-        {
+        if instruction.scope.is_some() && instruction.space == Space::Global {
             self.job.launch.wait_for(self.worker.turn());
         }
         let hand = self.hands[number];

@@ -63,7 +63,7 @@ fn seen_next(program: &Program, mut at: u32) -> Pc {
         match inst.op {
             Op::Branch { target, .. } if inst.guard == NONE => at = target,
             Op::Branch { .. } | Op::Table { .. } => break,
-            Op::Alu { .. } | Op::Clock { .. } | Op::ActiveMask { .. } => at += 1,
+            Op::Alu { .. } | Op::Clock { .. } | Op::ActiveMask { .. } | Op::Fence(_) => at += 1,
             Op::Exit if inst.guard != NONE => at += 1,
             _ => return inst.pc,
         }

@@ -4,7 +4,8 @@ use super::block::Runner;
 use super::warp::State;
 use crate::program::{Action, Inst, NONE, Op, Where};
 use crate::registers::{Class, Lanes, Narrow, Wide};
-use engine::{Kind, Pc, triple};
+use engine::{Kind, Look, Pc, triple};
+use gpu::suite::Scope;
 use std::sync::Arc;
 
 impl Runner {
@@ -138,6 +139,7 @@ impl Runner {
                             return self.save(number, at + 1, mask, clock);
                         }
                     }
+                    Op::Fence(scope) => self.fence(number, active, scope),
                     Op::WarpBarrier { mask: slot } => {
                         if active != 0 && !self.meet(number, active, slot, inst.pc) {
                             return self.stop();
@@ -246,6 +248,14 @@ impl Runner {
                     self.worker.issue(number, inst.pc);
                 }
             }
+        }
+    }
+
+    /// The lanes make a fence.
+    fn fence(&mut self, number: usize, active: u32, scope: Scope) {
+        if self.worker.look() == Look::Second {
+            let lanes = (0..32).filter(|lane| active >> lane & 1 == 1);
+            lanes.for_each(|lane| self.worker.fence(32 * number + lane, scope));
         }
     }
 

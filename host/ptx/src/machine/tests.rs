@@ -6,6 +6,7 @@ use gpu::suite::Buffer;
 use gpu::suite::{Counts, Launch as Shape, Operation, Space};
 
 mod faults;
+mod fences;
 mod fuzz;
 
 pub(crate) const LINES: Lines<'static> = Lines { file: "test.ptx", within: "" };

@@ -1,15 +1,67 @@
-//! One sentence on why an access costs what it costs, made from the addresses of its requests.
+//! Why an access costs what it costs, in a sentence made from the addresses of its requests, and what would lower it.
 
-use crate::report::percent;
+mod remedy;
+
+pub use remedy::Remedy;
+pub(crate) use remedy::remedies;
+
 use crate::sim::banks::{self, BANKS};
 use crate::sim::coalesce::SECTOR;
-use crate::sim::{Pattern, Sample, Sampled, Site, Tally};
+use crate::sim::{Pattern, Sample, Sampled, Sampling, Site, Tally};
 use gpu::device::host::Space;
 use gpu::suite::Operation;
 use std::collections::BTreeSet;
 
+/// What an explanation looks at one by one: enough warps and iterations to walk through.
+pub const SAMPLING: Sampling = Sampling { blocks: 2, warps: 8, requests: 8 };
+
+/// Bytes that a wavefront can move: a word from each bank.
+const WAVEFRONT: u64 = 4 * BANKS as u64;
+
+/// `load`, `store` or `atomic`.
+#[must_use]
+pub const fn operation_name(operation: Operation) -> &'static str {
+    match operation {
+        Operation::Load => "load",
+        Operation::Store => "store",
+        Operation::Atomic => "atomic",
+    }
+}
+
+/// A share in percent, short of 100 unless it is all.
+pub(crate) fn percent(part: u64, whole: u64) -> String {
+    let percent = 100.0 * part as f64 / whole as f64;
+    if part < whole && percent > 99.9 { "over 99.9 %".to_owned() } else { format!("{percent:.1} %") }
+}
+
+/// The buffers or shared arrays that an access goes to.
+pub(crate) fn region(sampled: &Sampled) -> String {
+    let mut regions: Vec<_> = sampled.tallies.iter().map(|tally| tally.region.as_str()).collect();
+    regions.sort_unstable();
+    regions.dedup();
+    regions.join(", ")
+}
+
+/// Bytes that an access moves in excess: those of sectors beyond the fewest that could hold a request's bytes, and 128 for each wavefront
+/// beyond the ideal, which could have moved as many.
+pub(crate) fn excess(site: &Site, sampled: &Sampled) -> u64 {
+    let counts = site.counts;
+    match site.space {
+        Space::Global => SECTOR * (counts.sectors - sampled.tallies.iter().map(|tally| tally.fewest).sum::<u64>()),
+        Space::Shared | Space::Constant => WAVEFRONT * (counts.wavefronts - counts.wavefronts_ideal),
+    }
+}
+
+/// What to do about an excess, and what the compiler may make of the access: a sentence each.
+pub(crate) fn advice(site: &Site, excess: u64, remedies: &[Remedy]) -> Vec<String> {
+    let none = (excess > 0 && remedies.is_empty())
+        .then(|| "None of the changes tried on its addresses lowers this count.".to_owned());
+    let notes = site.notes.iter().map(|note| format!("Note: {note}."));
+    remedies.iter().map(ToString::to_string).chain(none).chain(notes).collect()
+}
+
 /// The sentence about an access of blocks of `block` threads: on its most frequent pattern, and how frequent that is.
-pub(super) fn why(site: &Site, sampled: &Sampled, block: [u32; 3]) -> String {
+pub(crate) fn why(site: &Site, sampled: &Sampled, block: [u32; 3]) -> String {
     let Some(tally) = sampled.tallies.first() else { return "No request was made.".to_owned() };
     let effect = match site.space {
         Space::Global => on_sectors(tally, site.width),

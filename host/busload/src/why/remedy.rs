@@ -5,7 +5,6 @@ use crate::sim::coalesce::{LINE, SECTOR, touched};
 use crate::sim::{Pattern, Sample, Sampled, Site, banks};
 use gpu::device::host::Space;
 use gpu::suite::Operation;
-use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
@@ -16,7 +15,8 @@ const NAMED: usize = 2;
 const STRUCTURE: u64 = 256;
 
 /// A change that lowers a count.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "cli", derive(serde::Serialize))]
 pub struct Remedy {
     /// What to change.
     pub change: String,
@@ -36,10 +36,10 @@ impl fmt::Display for Remedy {
 }
 
 /// An access with what is known of it.
-pub(super) type Seen<'a> = (&'a Site, &'a Sampled);
+pub(crate) type Seen<'a> = (&'a Site, &'a Sampled);
 
 /// The best changes for access number `n`, the best first.
-pub(super) fn remedies(accesses: &[Seen<'_>], n: usize) -> Vec<Remedy> {
+pub(crate) fn remedies(accesses: &[Seen<'_>], n: usize) -> Vec<Remedy> {
     let mut remedies = match accesses[n].0.space {
         Space::Global => on_sectors(accesses, n),
         Space::Shared => on_banks(accesses, n),
