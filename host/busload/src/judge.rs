@@ -44,7 +44,7 @@ pub fn judge(plan: &Plan, outcome: &Outcome, holds_counts: bool) -> Option<Wrong
 }
 
 /// What to do about counts that are not as stated.
-const WHICH: &str = "Work out by hand which of the two is wrong: the closed form in the family's entry, or the kernel.";
+const WHICH: &str = "Work out by hand which of the two is wrong: the closed form that is stated, or the kernel.";
 
 /// Where the counts of a whole grid are not the closed form of its family: a line for each operation on a buffer, with the
 /// source lines that make it and the counts that differ. Nothing if the plan states none.
