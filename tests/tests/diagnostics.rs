@@ -109,7 +109,7 @@ fn what_touches_memory_past_the_facade_is_refused_with_the_way_through_it() {
 fn two_kernels_of_one_name_are_refused_at_the_second() {
     let kernel = "#[kernel]\npub unsafe fn a_kernel(_src: Global<f32>) {}\n";
     let said = refused(&format!("use gpu::device::prelude::*;\n{kernel}{kernel}"));
-    assert!(said.contains("the name `a_kernel` is defined multiple times") && said.contains("kernel.rs:5:"), "{said}");
+    assert!(said.contains("the name `a_kernel` is defined multiple times") && said.contains("kernel.rs:4:"), "{said}");
 }
 
 #[test]
