@@ -12,6 +12,7 @@
 //! | `counts.rs` | requests, lanes, sectors, lines, wavefronts |
 //! | `closed_form.rs` | their closed forms |
 //! | `indexed.rs`, `generator.rs` | accesses by a list of indices that moves on; lists as Spatter writes them |
+//! | `spatter.rs` | Spatter's configurations, and their plans |
 
 mod buffer;
 mod case;
@@ -23,6 +24,7 @@ mod indexed;
 mod launch;
 mod noise;
 mod plan;
+pub mod spatter;
 
 pub use crate::device::host::{Kernel, Space};
 pub use crate::device::{F32x2, F32x4, Scope, at};

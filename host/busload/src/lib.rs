@@ -64,6 +64,7 @@ pub mod bench;
 pub mod build;
 #[cfg(all(feature = "cli", not(target_os = "cuda")))]
 pub mod cases;
+#[cfg(all(feature = "cli", not(target_os = "cuda")))]
 pub mod check;
 #[cfg(all(feature = "cli", not(target_os = "cuda")))]
 pub mod claims;
@@ -95,6 +96,7 @@ pub mod ptx;
 pub mod record;
 #[cfg(all(feature = "cli", not(target_os = "cuda")))]
 pub mod report;
+#[cfg(all(feature = "cli", not(target_os = "cuda")))]
 pub mod repository;
 #[cfg(all(feature = "cli", not(target_os = "cuda")))]
 pub mod results;

@@ -47,7 +47,7 @@ pub unsafe fn fence_last_warp(src: Global<u32>, dst: GlobalMut<u32>) {
         count.store(0, 0);
     }
     sync_threads();
-    if t % 32 == 0 {
+    if t.is_multiple_of(32) {
         parts.store(t / 32, src.load(thread::index_x()));
         threadfence_block();
         let before = count.atomic_add(0, 1);

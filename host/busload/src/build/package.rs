@@ -167,7 +167,8 @@ mod tests {
     fn entries_and_lists_are_the_same() {
         let suite = crate::suite::BUSLOAD;
         assert_eq!(problems(&suite, &Ptx::embedded()), [""; 0]);
-        let other = Suite::of_package("other", "", &[&gpu::kernels::copy::FAMILY]);
+        static COPIES: &[&gpu::suite::Family] = &[&gpu::kernels::copy::FAMILY];
+        let other = Suite::of_package("other", "", COPIES);
         let problems = problems(&other, &Ptx::new(".visible .entry copy_coalesced(\n.visible .entry mine(\n"));
         assert!(problems.contains(&"the PTX has no entry for the kernel copy_vec4".to_owned()), "{problems:?}");
         assert!(problems.contains(&"the PTX's entry mine is in no family's list".to_owned()), "{problems:?}");
