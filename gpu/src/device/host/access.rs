@@ -53,9 +53,7 @@ impl Op {
             Op::Load(cache) => cache as u8,
             Op::Store => 16,
             Op::StoreVolatile => 17,
-            Op::Atomic { scope, adds_integers, is_loop } => {
-                32 + 4 * scope as u8 + 2 * adds_integers as u8 + is_loop as u8
-            }
+            Op::Atomic { scope, adds_integers, is_loop } => 32 + 4 * scope as u8 + 2 * adds_integers as u8 + is_loop as u8,
         }
     }
 
