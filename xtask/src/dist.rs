@@ -240,7 +240,7 @@ mod tests {
             assert!(names.contains(&Some(name)), "{name}: {names:?}");
         }
         // Of the workspace, of the compiler, of tests and of this program alone.
-        for name in ["busload", "busload-gpu", "syn", "serde_derive", "divan", "insta", "walkdir"] {
+        for name in ["busload", "busload-gpu", "syn", "serde_derive", "divan", "insta", "plotters"] {
             assert!(!names.contains(&Some(name)), "{name}: {names:?}");
         }
         let notices = notices(&metadata, false).expect("notices");

@@ -1,6 +1,6 @@
 //! Whether a simulated run is right: nothing found by the sanitizer, every result its reference, and the counts the family's.
 
-use crate::sim::{self, Outcome};
+use crate::sim::{Outcome, Position};
 use crate::verify;
 use crate::why::operation_name;
 use gpu::suite::{Counts, Plan};
@@ -44,7 +44,7 @@ pub fn judge(plan: &Plan, outcome: &Outcome, holds_counts: bool) -> Option<Wrong
 }
 
 /// What to do about counts that are not as stated.
-const WHICH: &str = "Work out by hand which of the two is wrong: the closed form in the family's entry, or the kernel.";
+const WHICH: &str = "Work out by hand which of the two is wrong: the closed form that is stated, or the kernel.";
 
 /// Where the counts of a whole grid are not the closed form of its family: a line for each operation on a buffer, with the
 /// source lines that make it and the counts that differ. Nothing if the plan states none.
@@ -79,7 +79,7 @@ pub fn count_differences(plan: &Plan, outcome: &Outcome) -> String {
 }
 
 /// The lines of accesses, file by file.
-fn places(positions: Option<&BTreeSet<sim::Position>>) -> String {
+fn places(positions: Option<&BTreeSet<Position>>) -> String {
     let mut places = String::new();
     let mut before = ("", 0);
     for position in positions.into_iter().flatten() {
