@@ -33,6 +33,19 @@ pub enum Scope {
     System,
 }
 
+/// How the hardware carries an atomic out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum AtomicKind {
+    /// At once.
+    Plain,
+    /// At once, and the compiler may add integers up within the warp before.
+    AddsIntegers,
+    /// At once, with two values of each lane: a compare-and-swap in shared memory.
+    Swap,
+    /// By a loop of compare-and-swaps, which ptxas makes: in shared memory of those of floats and 64 bits.
+    Loop,
+}
+
 /// What an atomic makes of what stands there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Change {

@@ -77,7 +77,7 @@ mod value;
 mod vector;
 pub mod warp;
 
-pub use atomic::{Atomic, AtomicInteger, Change, Scope};
+pub use atomic::{Atomic, AtomicInteger, AtomicKind, Change, Scope};
 pub use fence::{threadfence, threadfence_block, threadfence_system};
 pub use loops::{Each, Index, each, steps, unroll};
 #[doc(hidden)]

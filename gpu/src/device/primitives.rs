@@ -52,7 +52,7 @@ impl Counted {
             Self::GlobalAtomic => "global atomic",
             Self::SharedLoad => "shared load",
             Self::SharedStore => "shared store",
-            Self::SharedAtomic => "shared store",
+            Self::SharedAtomic => "shared atomic",
             Self::ConstantLoad => "constant load",
             Self::Copy => "global load, shared store",
             Self::Width => "as the access",

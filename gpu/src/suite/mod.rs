@@ -27,7 +27,7 @@ mod plan;
 pub mod spatter;
 
 pub use crate::device::host::{Kernel, Space};
-pub use crate::device::{F32x2, F32x4, Scope, at};
+pub use crate::device::{AtomicKind, F32x2, F32x4, Scope, at};
 pub use alloc::format;
 pub use half::{bf16, f16};
 

@@ -1,6 +1,6 @@
 //! Memory instructions, and where they stand in their program.
 
-use gpu::suite::{Operation, Scope, Space};
+use gpu::suite::{AtomicKind, Operation, Scope, Space};
 use std::collections::HashSet;
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -92,10 +92,8 @@ pub struct Instruction {
     /// To whom it is one access that may meet others without a race: an atomic, or a volatile access of global memory. None of a
     /// plain one.
     pub scope: Option<Scope>,
-    /// Whether it adds integers, which the compiler may add up within the warp.
-    pub adds_integers: bool,
-    /// Whether ptxas makes a loop of compare-and-swaps of it: an atomic on floats, or on 64 bits, in shared memory.
-    pub is_loop: bool,
+    /// How the hardware carries it out, if it is an atomic.
+    pub kind: AtomicKind,
     log_width: u8,
 }
 
@@ -105,7 +103,13 @@ impl Instruction {
     pub fn new(pc: Pc, space: Space, operation: Operation, log_width: u8) -> Self {
         let past_l1 = operation != Operation::Load;
         let scope = (operation == Operation::Atomic).then_some(Scope::Device);
-        Self { pc, space, operation, past_l1, scope, adds_integers: false, is_loop: false, log_width }
+        Self { pc, space, operation, past_l1, scope, kind: AtomicKind::Plain, log_width }
+    }
+
+    /// Values that each lane brings to its element: a compare-and-swap brings two, and takes as many wavefronts as two requests.
+    #[inline]
+    pub(crate) fn values(&self) -> u64 {
+        if self.kind == AtomicKind::Swap { 2 } else { 1 }
     }
 
     /// Bytes a lane.

@@ -5,7 +5,7 @@ use crate::coalesce::{LINE, SECTOR};
 use crate::instruction::Pc;
 use crate::request::Request;
 use arrayvec::ArrayVec;
-use gpu::suite::{Operation, Space};
+use gpu::suite::{AtomicKind, Operation, Space};
 
 /// What a warp did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -180,7 +180,7 @@ impl Trace {
             (Space::Shared, Operation::Store) => What::SharedStore,
             (Space::Shared, Operation::Atomic) => {
                 let words = || banks::wavefronts(addresses, mask, width, Operation::Store) as u16;
-                What::SharedAtomic { words: if instruction.is_loop { words() } else { 0 } }
+                What::SharedAtomic { words: if instruction.kind == AtomicKind::Loop { words() } else { 0 } }
             }
             (Space::Constant, _) => What::Constant,
             (Space::Global, Operation::Load) => What::Load { past_l1: instruction.past_l1 },
@@ -189,7 +189,7 @@ impl Trace {
         };
         let wavefronts = match what {
             What::Constant => banks::distinct(addresses, mask),
-            _ => banks::wavefronts(addresses, mask, width, instruction.operation),
+            _ => banks::wavefronts(addresses, mask, width, instruction.operation) * instruction.values(),
         };
         let (mut lines, mut missed, mut tags) = (Lines::new(), 0, 0);
         if instruction.space == Space::Global {

@@ -16,7 +16,7 @@ use crate::sanitizer::{Look, Race, Sanitizer, Uninitialized, Why};
 use crate::shared::SharedMemory;
 use crate::trace::{Flow, Trace, WHOLE_BLOCK, What};
 use crate::{banks, coalesce};
-use gpu::suite::{Counts, Operation, Scope, Space};
+use gpu::suite::{AtomicKind, Counts, Operation, Scope, Space};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
@@ -145,7 +145,7 @@ impl Worker {
                 };
                 // Accesses of one width, aligned to it, are the same bytes or have none in common.
                 used = addresses * width;
-                if lanes > 1 && instruction.adds_integers {
+                if lanes > 1 && instruction.kind == AtomicKind::AddsIntegers {
                     let seen = self.seen.entry(instruction).or_default();
                     *(if addresses == 1 { &mut seen.one_address } else { &mut seen.several_addresses }) = true;
                 }
@@ -159,9 +159,10 @@ impl Worker {
             }
             Space::Shared => {
                 let told = step.and_then(|step| banks::evenly_spaced(step, width, instruction.operation));
-                counts.wavefronts =
+                let once =
                     told.unwrap_or_else(|| banks::wavefronts(&request.addresses(), mask, width, instruction.operation));
-                counts.wavefronts_ideal = banks::ideal_wavefronts(counts.wavefronts, lanes, width);
+                counts.wavefronts = once * instruction.values();
+                counts.wavefronts_ideal = banks::ideal_wavefronts(once, lanes, width) * instruction.values();
                 Region::Shared(self.shared.name(request.first()).0)
             }
         };

@@ -86,8 +86,8 @@ fn instruction(site: Site) -> Instruction {
     let mut known = Instruction::new(pc(site.at()), site.space(), site.operation(), log_width);
     known.past_l1 = site.is_past_l1();
     known.scope = site.scope();
-    if let Op::Atomic { adds_integers, is_loop, .. } = site.access().op() {
-        (known.adds_integers, known.is_loop) = (adds_integers, is_loop);
+    if let Op::Atomic { kind, .. } = site.access().op() {
+        known.kind = kind;
     }
     known
 }

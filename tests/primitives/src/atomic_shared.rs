@@ -153,7 +153,11 @@ host_only! {
                         0 => bits32(i),
                         other => other as u32,
                     };
-                    with_atomics(case, Some(bits32 as fn(u64) -> u32), after, 1)
+                    // Each lane brings two values: one to compare with, one to write.
+                    let again = Counts { wavefronts: 1, wavefronts_ideal: 1, ..Counts::default() };
+                    let warps = case.count("blocks") * u64::from(BLOCK) / 32;
+                    let plan = with_atomics(case, Some(bits32 as fn(u64) -> u32), after, 1)?;
+                    Ok(plan.atomics("bins", 4, again * warps))
                 },
             },
             Entry {

@@ -1,6 +1,6 @@
 //! What an access is: the memory it goes to, what it does there, how wide it is, and where in the source it stands.
 
-use crate::device::{Cache, Change, Scope};
+use crate::device::{AtomicKind, Cache, Change, Scope};
 use crate::suite::Operation;
 use core::panic::Location;
 
@@ -39,10 +39,8 @@ pub enum Op {
     Atomic {
         /// To whom it is indivisible.
         scope: Scope,
-        /// Whether it adds integers.
-        adds_integers: bool,
-        /// Whether ptxas makes a loop of compare-and-swaps of it.
-        is_loop: bool,
+        /// How the hardware carries it out.
+        kind: AtomicKind,
     },
 }
 
@@ -53,9 +51,7 @@ impl Op {
             Op::Load(cache) => cache as u8,
             Op::Store => 16,
             Op::StoreVolatile => 17,
-            Op::Atomic { scope, adds_integers, is_loop } => {
-                32 + 4 * scope as u8 + 2 * adds_integers as u8 + is_loop as u8
-            }
+            Op::Atomic { scope, kind } => 32 + 4 * scope as u8 + kind as u8,
         }
     }
 
@@ -125,24 +121,25 @@ impl Access {
     const WIDTHS: usize = 5;
 
     /// The kinds. Every load through the L1 is of one kind to a machine.
-    pub const EACH: [(Space, Op); 18] = [
+    pub const EACH: [(Space, Op); 19] = [
         (Space::Global, Op::Load(Cache::All)),
         (Space::Global, Op::Load(Cache::Global)),
         (Space::Global, Op::Load(Cache::Volatile)),
         (Space::Global, Op::Store),
         (Space::Global, Op::StoreVolatile),
-        (Space::Global, Op::Atomic { scope: Scope::Block, adds_integers: false, is_loop: false }),
-        (Space::Global, Op::Atomic { scope: Scope::Block, adds_integers: true, is_loop: false }),
-        (Space::Global, Op::Atomic { scope: Scope::Device, adds_integers: false, is_loop: false }),
-        (Space::Global, Op::Atomic { scope: Scope::Device, adds_integers: true, is_loop: false }),
-        (Space::Global, Op::Atomic { scope: Scope::System, adds_integers: false, is_loop: false }),
-        (Space::Global, Op::Atomic { scope: Scope::System, adds_integers: true, is_loop: false }),
+        (Space::Global, Op::Atomic { scope: Scope::Block, kind: AtomicKind::Plain }),
+        (Space::Global, Op::Atomic { scope: Scope::Block, kind: AtomicKind::AddsIntegers }),
+        (Space::Global, Op::Atomic { scope: Scope::Device, kind: AtomicKind::Plain }),
+        (Space::Global, Op::Atomic { scope: Scope::Device, kind: AtomicKind::AddsIntegers }),
+        (Space::Global, Op::Atomic { scope: Scope::System, kind: AtomicKind::Plain }),
+        (Space::Global, Op::Atomic { scope: Scope::System, kind: AtomicKind::AddsIntegers }),
         (Space::Shared, Op::Load(Cache::All)),
         (Space::Shared, Op::Load(Cache::Volatile)),
         (Space::Shared, Op::Store),
         (Space::Shared, Op::StoreVolatile),
-        (Space::Shared, Op::Atomic { scope: Scope::Block, adds_integers: false, is_loop: false }),
-        (Space::Shared, Op::Atomic { scope: Scope::Block, adds_integers: false, is_loop: true }),
+        (Space::Shared, Op::Atomic { scope: Scope::Block, kind: AtomicKind::Plain }),
+        (Space::Shared, Op::Atomic { scope: Scope::Block, kind: AtomicKind::Swap }),
+        (Space::Shared, Op::Atomic { scope: Scope::Block, kind: AtomicKind::Loop }),
         (Space::Constant, Op::Load(Cache::All)),
     ];
 

@@ -2,7 +2,7 @@
 
 use super::lane::{lane, machine};
 use super::{Access, Atomic, Expected, Number, Op, Site, Space};
-use crate::device::{Cache, Change, Scope, Value};
+use crate::device::{AtomicKind, Cache, Change, Scope, Value};
 use core::mem::MaybeUninit;
 use core::panic::Location;
 use core::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering::Relaxed};
@@ -82,8 +82,9 @@ pub(crate) unsafe fn global_atomic<T: AtomicBackend>(
     value: T,
     compare: T,
 ) -> T {
-    let of = |scope, adds_integers| Access::of::<T>(Space::Global, Op::Atomic { scope, adds_integers, is_loop: false });
-    let access = of(scope, change == Change::Add && T::NUMBER.is_integer());
+    let adds_integers = change == Change::Add && T::NUMBER.is_integer();
+    let kind = if adds_integers { AtomicKind::AddsIntegers } else { AtomicKind::Plain };
+    let access = Access::of::<T>(Space::Global, Op::Atomic { scope, kind });
     atomic(access, base, index as u64, change, value, compare)
 }
 
@@ -96,10 +97,13 @@ pub(crate) unsafe fn shared_atomic<T: AtomicBackend>(
     value: T,
     compare: T,
 ) -> T {
-    // The hardware has those of 32-bit integers, and exchanges.
-    let is_exchange = matches!(change, Change::Exch | Change::Cas);
-    let is_loop = !is_exchange && (size_of::<T>() == 8 || !T::NUMBER.is_integer());
-    let op = Op::Atomic { scope: Scope::Block, adds_integers: false, is_loop };
+    let kind = match change {
+        Change::Cas => AtomicKind::Swap,
+        Change::Exch => AtomicKind::Plain,
+        _ if size_of::<T>() == 8 || !T::NUMBER.is_integer() => AtomicKind::Loop,
+        _ => AtomicKind::Plain,
+    };
+    let op = Op::Atomic { scope: Scope::Block, kind };
     let access = Access::of::<T>(Space::Shared, op);
     atomic(access, address.into(), index.into(), change, value, compare)
 }

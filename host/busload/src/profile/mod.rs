@@ -157,7 +157,11 @@ pub(crate) const REQUESTS: [(Space, Operation, &[&str]); 5] = [
         &["l1tex__t_requests_pipe_lsu_mem_global_op_red.sum", "l1tex__t_requests_pipe_lsu_mem_global_op_atom.sum"],
     ),
     (Space::Shared, Operation::Load, &["smsp__sass_inst_executed_op_shared_ld.sum"]),
-    (Space::Shared, Operation::Store, &["smsp__sass_inst_executed_op_shared_st.sum"]),
+    (
+        Space::Shared,
+        Operation::Store,
+        &["smsp__sass_inst_executed_op_shared_st.sum", "smsp__inst_executed_op_ldgsts.sum"],
+    ),
 ];
 
 /// Counters that nothing is compared with at all, beside the [`COUNTERS`] of the model.

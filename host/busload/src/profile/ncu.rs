@@ -218,7 +218,10 @@ fn accesses(page: &str, lines: &BTreeMap<String, (String, u32)>) -> Result<BTree
             address => {
                 let field = |name: &str| columns.get(name).and_then(|column| row.get(*column)).unwrap_or_default();
                 let count = |name: &str| number(field(name)).unwrap_or(0.0) as u64;
-                let Some((space, operation)) = access(field("Source")) else { continue };
+                let parts = accesses_of(field("Source"));
+                if parts.is_empty() {
+                    continue;
+                }
                 let lanes = count("Predicated-On Thread Instructions Executed");
                 if lanes == 0 {
                     // Where no lane came by, the page says nothing of the access.
@@ -226,37 +229,41 @@ fn accesses(page: &str, lines: &BTreeMap<String, (String, u32)>) -> Result<BTree
                 }
                 let width =
                     number(field("Access Size")).ok_or_else(|| format!("no size of {}", field("Source")))? as u64 / 8;
-                let cost = match space {
-                    "global" => [
-                        lanes,
-                        count("L2 Theoretical Sectors Global"),
-                        count("L2 Theoretical Sectors Global Ideal"),
-                        count("L1 Tag Requests Global"),
-                    ],
-                    _ => [lanes, count("L1 Wavefronts Shared"), count("L1 Wavefronts Shared Ideal"), 0],
-                };
-                let place = Place { at: lines.get(address).cloned(), space, operation, width };
-                let sum = places.entry(place).or_default();
-                *sum = std::array::from_fn(|i| sum[i] + cost[i]);
+                for &(space, operation) in parts {
+                    let cost = match space {
+                        "global" => [
+                            lanes,
+                            count("L2 Theoretical Sectors Global"),
+                            count("L2 Theoretical Sectors Global Ideal"),
+                            count("L1 Tag Requests Global"),
+                        ],
+                        _ => [lanes, count("L1 Wavefronts Shared"), count("L1 Wavefronts Shared Ideal"), 0],
+                    };
+                    let place = Place { at: lines.get(address).cloned(), space, operation, width };
+                    let sum = places.entry(place).or_default();
+                    *sum = std::array::from_fn(|i| sum[i] + cost[i]);
+                }
             }
         }
     }
     Ok(places)
 }
 
-/// The space and the operation of an instruction; none if it accesses neither global nor shared memory.
-fn access(instruction: &str) -> Option<(&'static str, Operation)> {
+/// The spaces that an instruction accesses, and how; none if it accesses neither global nor shared memory.
+fn accesses_of(instruction: &str) -> &'static [(&'static str, Operation)] {
     let mut words = instruction.split_whitespace();
-    let opcode = words.find(|word| !word.starts_with('@'))?;
-    Some(match opcode.split('.').next()? {
-        "LDG" => ("global", Operation::Load),
-        "STG" => ("global", Operation::Store),
-        "RED" | "REDG" | "ATOM" | "ATOMG" => ("global", Operation::Atomic),
-        "LDS" => ("shared", Operation::Load),
-        "STS" => ("shared", Operation::Store),
-        "ATOMS" => ("shared", Operation::Atomic),
-        _ => return None,
-    })
+    let opcode = words.find(|word| !word.starts_with('@')).unwrap_or_default();
+    match opcode.split('.').next().unwrap_or_default() {
+        "LDG" => &[("global", Operation::Load)],
+        "STG" => &[("global", Operation::Store)],
+        "RED" | "REDG" | "ATOM" | "ATOMG" => &[("global", Operation::Atomic)],
+        "LDS" => &[("shared", Operation::Load)],
+        "STS" => &[("shared", Operation::Store)],
+        "ATOMS" => &[("shared", Operation::Atomic)],
+        // An asynchronous copy.
+        "LDGSTS" => &[("global", Operation::Load), ("shared", Operation::Store)],
+        _ => &[],
+    }
 }
 
 /// The rows of a page that have any field at all.
@@ -296,6 +303,7 @@ mod tests {
 "0x7f10","      LDG.E R5, desc[UR4][R4.64]","1,024","32","32","0","0","128","96"
 "0x7f20","@!P0  STG.E desc[UR4][R2.64], R5","1024","32","32","0","0","128","128"
 "0x7f30","      LDS.128 R4, [R2]","32","128","0","8","4","0","0"
+"0x7f38","      LDGSTS.E.BYPASS.128 desc[UR6][R2.64], [R5]","64","128","8","9","7","32","16"
 "0x7f40","      REDG.E.ADD.F32 desc[UR4][R2.64], R5","0","-","0","0","0","0","0"
 "Kernel Name","copy",
 "Address","Source","Predicated-On Thread Instructions Executed","Access Size","L1 Tag Requests Global","L1 Wavefronts Shared","L1 Wavefronts Shared Ideal","L2 Theoretical Sectors Global","L2 Theoretical Sectors Global Ideal"
@@ -303,6 +311,7 @@ mod tests {
 "0x7f10","      LDG.E R5, desc[UR4][R4.64]","1,024","32","32","0","0","128","96"
 "0x7f20","@!P0  STG.E desc[UR4][R2.64], R5","1024","32","32","0","0","128","128"
 "0x7f30","      LDS.128 R4, [R2]","32","128","0","8","4","0","0"
+"0x7f38","      LDGSTS.E.BYPASS.128 desc[UR6][R2.64], [R5]","64","128","8","9","7","32","16"
 "0x7f40","      REDG.E.ADD.F32 desc[UR4][R2.64], R5","0","-","0","0","0","0","0"
 "Kernel Name","copy",
 "Address","Source","Predicated-On Thread Instructions Executed","Access Size","L1 Tag Requests Global"
@@ -339,6 +348,9 @@ mod tests {
             (place("global", Operation::Load, 4, Some(19)), [1024, 128, 96, 32]),
             (place("global", Operation::Store, 4, Some(19)), [1024, 128, 128, 32]),
             (place("shared", Operation::Load, 16, None), [32, 8, 4, 0]),
+            // A copy from global to shared memory is both.
+            (place("global", Operation::Load, 16, None), [64, 32, 16, 8]),
+            (place("shared", Operation::Store, 16, None), [64, 9, 7, 0]),
         ]);
         assert_eq!(first, expected);
         assert_eq!(second, BTreeMap::from([(place("global", Operation::Load, 4, Some(19)), [32, 0, 0, 1])]));

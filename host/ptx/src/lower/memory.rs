@@ -9,7 +9,7 @@ use crate::ast::{Instruction, Operand, StateSpace, Type};
 use crate::program::{Access, Action, Op, Part, Value, Where};
 use crate::registers::Class;
 use engine::Instruction as Known;
-use gpu::suite::{Operation, Space};
+use gpu::suite::{AtomicKind, Operation, Space};
 
 /// An address: its state space, a register, and bytes behind what that holds.
 pub(super) type Place = (Where, ((Class, u32), i64));
@@ -204,11 +204,13 @@ impl<'m, 'a> Lowering<'m, 'a> {
             };
             known.past_l1 |= space == Space::Global && instruction.modifiers().any(|own| past_l1.contains(&own));
             let is_integer = matches!(ty, Type::Unsigned(_) | Type::Signed(_));
-            known.adds_integers = operation == Operation::Atomic && instruction.has("add") && is_integer;
             let is_wide_or_float = width == 8 || matches!(ty, Type::Float(_) | Type::F16x2 | Type::Bf16 | Type::Bf16x2);
-            let is_exchange = instruction.has("exch") || instruction.has("cas");
-            known.is_loop =
-                operation == Operation::Atomic && space == Space::Shared && is_wide_or_float && !is_exchange;
+            known.kind = match (operation, space) {
+                (Operation::Atomic, Space::Shared) if instruction.has("cas") => AtomicKind::Swap,
+                (Operation::Atomic, Space::Shared) if is_wide_or_float && !instruction.has("exch") => AtomicKind::Loop,
+                (Operation::Atomic, _) if instruction.has("add") && is_integer => AtomicKind::AddsIntegers,
+                _ => AtomicKind::Plain,
+            };
             known
         };
         let instructions = [Space::Global, Space::Shared, Space::Constant].map(known);
