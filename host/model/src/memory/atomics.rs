@@ -34,17 +34,11 @@ impl Atomics {
 
     /// Has a slice and an adder carry it out, and says when that is done.
     pub(super) fn serve(&mut self, part: OnLine, at: f64) -> f64 {
-        let Constants {
-            l2_atomic_line_cycles: line,
-            l2_atomic_sector_cycles: sector,
-            l2_atomic_fill_cycles: fill,
-            l2_adder_sector_cycles: add,
-            l2_adder_lane_cycles: lane,
-            ..
-        } = self.constants;
+        let constants = &self.constants;
         let sectors = f64::from(part.sectors);
-        let of_slice = (sectors * sector).max(line) + f64::from(part.missing) * fill;
-        let of_adder = sectors * add + part.waiting * lane;
+        let of_slice = (sectors * constants.l2_atomic_sector_cycles).max(constants.l2_atomic_line_cycles)
+            + f64::from(part.missing) * constants.l2_atomic_fill_cycles;
+        let of_adder = sectors * constants.l2_adder_sector_cycles + part.waiting * constants.l2_adder_lane_cycles;
         let (slice, adder) = (&mut self.slices[part.slice], &mut self.adders[part.adder]);
         *slice = slice.max(at) + of_slice;
         *adder = adder.max(at) + of_adder;
