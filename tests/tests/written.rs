@@ -112,7 +112,7 @@ fn what_is_not_written_is_wrong_even_if_its_poison_is_what_is_expected() {
     assert_eq!(
         text,
         "2 of 100003 elements of `dst` are wrong: [7] is not written, expected 4294967295; [50007] is not written, \
-         expected 4294967295"
+         expected 4294967295\n2 of 100003 elements are not written, the first is [7]; the launch has 782 blocks of 128 threads"
     );
     let text = outcome(ones_by_halves::KERNEL, plan(|_| Some(u32::MAX))).expect_err("two are written in part");
     assert!(

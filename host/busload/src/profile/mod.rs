@@ -314,7 +314,13 @@ fn profiled(run: &Run, launch: ncu::Launch, options: Option<&sim::Options>) -> P
         launch: run.plan.launch.into(),
         requests: Vec::new(),
         sites: Vec::new(),
-        counters: launch.metrics.iter().map(|(name, value)| (name.clone(), *value)).collect(),
+        // Some are differences of what two runs counted, and may come out below 0.
+        counters: launch
+            .metrics
+            .iter()
+            .filter(|(_, value)| **value >= 0.0)
+            .map(|(name, value)| (name.clone(), *value))
+            .collect(),
         error: None,
     };
     profiled.counters.retain(|name, _| COUNTERS.iter().chain(&FURTHER).any(|counter| counter == name));
