@@ -12,11 +12,14 @@ use std::sync::Arc;
 const REMEDY: &str = "if its accesses were changed on purpose, record them anew on that GPU by `cargo xtask profile --json FILE`; \
      without one, take the kernel out of the file, whose other rows go on to count";
 
-/// The recorded run, as the suite has it today.
+/// The recorded run, as the suite has it today, or the kernels of the facade's primitives.
 fn run(recorded: &Profiled, sm_count: u32) -> Run {
     let name = &recorded.kernel;
+    let of_primitives =
+        primitives::FAMILIES.iter().flat_map(|family| family.kernels.iter().map(move |entry| (*family, entry)));
     let (family, entry) = kernels()
         .into_iter()
+        .chain(of_primitives)
         .find(|(_, entry)| entry.kernel.name == name)
         .unwrap_or_else(|| panic!("the suite has no kernel {name}: {REMEDY}"));
     let value = |axis: &gpu::suite::Axis| {
@@ -28,7 +31,7 @@ fn run(recorded: &Profiled, sm_count: u32) -> Run {
     Run { family, kernel: entry.kernel, case, plan: Arc::new(plan) }
 }
 
-/// `profile.json`, and `profile_ragged.json` of cases that no warp divides.
+/// `profile.json`, and others of more cases and kernels.
 fn is_profile(path: &Path) -> bool {
     path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("profile"))
 }

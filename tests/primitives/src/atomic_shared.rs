@@ -6,18 +6,6 @@ use gpu::device::prelude::*;
 
 const BLOCK: u32 = 128;
 
-/// Makes the block's bins `before`, has each thread do something to one, and stores the bins.
-macro_rules! with_bins {
-    ($bins:ident, $dst:ident, $before:expr, |$t:ident, $i:ident| $change:expr) => {
-        let ($t, $i) = (thread::thread_idx_x(), thread::index_x());
-        $bins.store($t, $before);
-        sync_threads();
-        $change;
-        sync_threads();
-        $dst.store($i, $bins.load($t));
-    };
-}
-
 /// The warps of a block add up, lanes side by side: every lane has a bank of its own.
 #[kernel]
 pub unsafe fn atomic_shared_add_u32(src: Global<u32>, dst: GlobalMut<u32>) {

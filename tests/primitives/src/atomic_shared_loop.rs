@@ -5,18 +5,6 @@ use gpu::device::prelude::*;
 
 const BLOCK: u32 = 128;
 
-/// Makes the block's bins `before`, has each thread do something to one of the first 32, and stores the bins.
-macro_rules! with_bins {
-    ($bins:ident, $dst:ident, $before:expr, |$t:ident, $i:ident| $change:expr) => {
-        let ($t, $i) = (thread::thread_idx_x(), thread::index_x());
-        $bins.store($t, $before);
-        sync_threads();
-        $change;
-        sync_threads();
-        $dst.store($i, $bins.load($t));
-    };
-}
-
 /// The warps of a block add up, in single precision: sums that are exact in any order.
 #[kernel]
 pub unsafe fn atomic_shared_loop_add_f32(src: Global<f32>, dst: GlobalMut<f32>) {

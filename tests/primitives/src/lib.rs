@@ -7,6 +7,18 @@
 #![cfg_attr(target_arch = "nvptx64", allow(internal_features, missing_docs, clippy::missing_safety_doc))]
 #![cfg_attr(target_arch = "nvptx64", feature(abi_ptx, asm_experimental_arch, link_llvm_intrinsics, stdarch_nvptx))]
 
+/// Makes the block's bins `before`, has each thread do something to one, and stores the bins.
+macro_rules! with_bins {
+    ($bins:ident, $dst:ident, $before:expr, |$t:ident, $i:ident| $change:expr) => {
+        let ($t, $i) = (thread::thread_idx_x(), thread::index_x());
+        $bins.store($t, $before);
+        sync_threads();
+        $change;
+        sync_threads();
+        $dst.store($i, $bins.load($t));
+    };
+}
+
 macro_rules! families {
     ($($(#[$doc:meta])* $family:ident)*) => {
         $($(#[$doc])* pub mod $family;)*

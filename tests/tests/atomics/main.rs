@@ -3,6 +3,7 @@
 
 use assert_cmd::Command;
 use busload_tests::root;
+use std::collections::BTreeMap;
 use std::fmt::Write;
 
 /// Rows of the file, up to the milliseconds, and how far a prediction may be from those. The compiler's own instructions make shared atomics
@@ -35,14 +36,32 @@ const ROWS: [(&str, f64); 21] = [
     ("shared red.f32 270336 256 1 8 2048 0 64", 0.15),
 ];
 
+/// A file of rows in `results/nvidia-h200`, each with its milliseconds.
+fn milliseconds(file: &str) -> BTreeMap<String, f64> {
+    let text = std::fs::read_to_string(root().join("results/nvidia-h200").join(file)).expect(file);
+    let rows = text.lines().map(|line| line.replace('\t', " "));
+    let of = |line: String| line.rsplit_once(' ').and_then(|(row, ms)| Some((row.to_owned(), ms.parse().ok()?)));
+    rows.filter_map(of).collect()
+}
+
+/// The docs say how good all predictions are that were recorded.
+#[test]
+fn the_errors_in_the_docs_are_those_of_the_recorded_predictions() {
+    let (measured, predicted) = (milliseconds("atomics.tsv"), milliseconds("atomics_predicted.tsv"));
+    let mut errors: Vec<f64> = predicted.iter().map(|(row, ms)| (ms / measured[row] - 1.0).abs()).collect();
+    errors.sort_by(f64::total_cmp);
+    let within = errors.iter().filter(|error| **error <= 0.3).count();
+    let (count, median) = (errors.len(), 100.0 * errors[errors.len() / 2]);
+    let says = format!(
+        "Of its {count} rows of 4 Mi `red.add.u32` in global memory the median error is {median:.0} %, and {within} are within 30 %"
+    );
+    let docs = std::fs::read_to_string(root().join("docs/predicting.md")).expect("docs/predicting.md");
+    assert!(docs.split_whitespace().collect::<Vec<_>>().join(" ").contains(&says), "docs/predicting.md: {says}");
+}
+
 #[test]
 fn atomics_take_about_as_long_as_an_h200_took() {
-    let file = std::fs::read_to_string(root().join("results/nvidia-h200/atomics.tsv")).expect("the probe's figures");
-    let measured = |row: &str| -> f64 {
-        let line = file.lines().map(|line| line.replace('\t', " ")).find(|line| line.starts_with(&format!("{row} ")));
-        let line = line.unwrap_or_else(|| panic!("atomics.tsv has no row {row}"));
-        line.rsplit(' ').next().and_then(|ms| ms.parse().ok()).unwrap_or_else(|| panic!("no time in {line}"))
-    };
+    let (measured, recorded) = (milliseconds("atomics.tsv"), milliseconds("atomics_predicted.tsv"));
     let mut launches = "ptx = \"atomics.ptx\"\n".to_owned();
     for (row, _) in ROWS {
         let fields: Vec<&str> = row.split(' ').collect();
@@ -77,8 +96,11 @@ fn atomics_take_about_as_long_as_an_h200_took() {
     assert_eq!(results.len(), ROWS.len());
     let mut wrong = String::new();
     for ((row, bound), result) in ROWS.into_iter().zip(results) {
-        let (measured, predicted) = (measured(row), result["predicted"]["predicted_ms"].as_f64());
+        let (measured, predicted) = (measured[row], result["predicted"]["predicted_ms"].as_f64());
         let Some(predicted) = predicted else { panic!("{row}: {}", result["predicted"]) };
+        if let Some(recorded) = recorded.get(row) {
+            assert_eq!(format!("{predicted:.5}"), format!("{recorded:.5}"), "{row}: record the predictions anew");
+        }
         let error = predicted / measured - 1.0;
         if error.abs() > bound {
             let _ =
