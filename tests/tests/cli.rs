@@ -176,7 +176,7 @@ fn is_simulated_report(report: &Value, command: &str) {
     has(
         report,
         &[
-            ("schema", |value| *value == 1),
+            ("schema", |value| *value == 2),
             ("command", Value::is_string),
             ("machine", Value::is_object),
             ("ptx", Value::is_object),

@@ -134,7 +134,7 @@ fn json_and_markdown_hold_what_the_table_shows() {
 /// The object that `predict --json` wrote, held to its layout, and its rows.
 fn read(json: &str) -> (Json, Vec<Row>) {
     let object: Json = serde_json::from_str(json).expect("JSON");
-    assert_eq!((&object["schema"], &object["command"]), (&Json::from(1), &Json::from("predict")));
+    assert_eq!((&object["schema"], &object["command"]), (&Json::from(2), &Json::from("predict")));
     let rows: Vec<Row> = serde_json::from_value(object["results"].clone()).expect("rows");
     assert!(!rows.is_empty(), "nothing was predicted");
     let score: Score = serde_json::from_value(object["score"].clone()).expect("a score");

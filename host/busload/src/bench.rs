@@ -50,9 +50,11 @@ fn record(run: &Run, on: &str) -> Record {
         occupancy: None,
         verified: false,
         bytes: run.plan.bytes,
+        moved: None,
         error: None,
         simulated: None,
         timed: None,
+        hot: None,
     }
 }
 
@@ -270,9 +272,11 @@ pub fn copy(gpu: &Gpu, bytes: u64, samples: Samples) -> Result<Record, RunError>
         occupancy: None,
         verified: false,
         bytes,
+        moved: None,
         error: None,
         simulated: None,
         timed: Some(timed),
+        hot: None,
     })
 }
 

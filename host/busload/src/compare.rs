@@ -229,6 +229,7 @@ mod tests {
                 [] => Err(ErrorRecord { kind: "verification".into(), message: String::new() }),
                 _ => Ok(timing::timed(samples.to_vec(), L2::Cold, 1, None, None)),
             },
+            hot: None,
         };
         Results {
             machine: Machine { name: gpu.into(), ..Machine::simulator() },

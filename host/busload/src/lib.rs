@@ -30,6 +30,7 @@
 //! - [`record`] and [`report`]: what came of a run, as data, as a table, as JSON.
 //! - [`repository`]: where files stand in the repository that one stands in.
 //! - [`results`]: files of results, read and checked.
+//! - [`sensors`]: what NVML tells of a GPU.
 //! - [`spatter`]: pattern files of Spatter, read and written.
 //! - [`profile`]: the counters of Nsight Compute beside the simulated counts.
 //! - [`ptx`]: the committed build of the kernels, and the properties it is held to.
@@ -100,6 +101,8 @@ pub mod report;
 pub mod repository;
 #[cfg(all(feature = "cli", not(target_os = "cuda")))]
 pub mod results;
+#[cfg(all(feature = "cli", not(target_os = "cuda")))]
+pub mod sensors;
 #[cfg(all(feature = "cli", not(target_os = "cuda")))]
 pub mod spatter;
 #[cfg(all(feature = "cli", not(target_os = "cuda")))]

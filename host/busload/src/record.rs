@@ -2,6 +2,7 @@
 
 use crate::cuda::Facts;
 use crate::ptx::Ptx;
+use crate::sensors::Sensors;
 use crate::sim::{self, Blocks, Note};
 use crate::timing::Timed;
 use gpu::device::host::Space;
@@ -10,8 +11,11 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// The version of the layout of reports.
-pub const SCHEMA: u32 = 1;
+/// The version of the layout of reports. Those of schema 1 are read too: they lack what is optional here, and what is computed.
+pub const SCHEMA: u32 = 2;
+
+/// The versions that are read.
+pub const READ: std::ops::RangeInclusive<u32> = 1..=SCHEMA;
 
 pub use crate::why::operation_name;
 
@@ -46,10 +50,16 @@ impl Report {
 /// A machine.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Machine {
-    /// `gpu` or `simulator`.
+    /// `gpu`, `simulator`, or `mock`: a GPU whose times are made up, for tests of busload itself.
     pub kind: String,
     /// The GPU's name, or `busload simulator`.
     pub name: String,
+    /// The GPU's number among those that the driver lists.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub device: Option<u32>,
+    /// The first half of the SHA-256 of the GPU's UUID: it tells GPUs apart, and does not name them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<String>,
     /// The CUDA version that the driver supports.
     pub driver: Option<String>,
     /// Multiprocessors: the GPU's, or those that grids are made for in the simulator.
@@ -62,6 +72,9 @@ pub struct Machine {
     pub peak_gbps: Option<f64>,
     /// The fastest device-to-device copy measured in this run, bytes read plus written, in GB/s.
     pub copy_gbps: Option<f64>,
+    /// What NVML tells of the GPU; none where there is no NVML.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub nvml: Option<Sensors>,
 }
 
 /// Multiprocessors that the simulator's grids are made for: an A100's.
@@ -73,12 +86,15 @@ impl Machine {
         Self {
             kind: "simulator".into(),
             name: "busload simulator".into(),
+            device: None,
+            id: None,
             driver: None,
             sm_count: SIMULATED_SM_COUNT,
             l2_bytes: None,
             compute_capability: None,
             peak_gbps: None,
             copy_gbps: None,
+            nvml: None,
         }
     }
 
@@ -87,12 +103,15 @@ impl Machine {
         Self {
             kind: "gpu".into(),
             name: facts.name.clone(),
+            device: None,
+            id: None,
             driver: Some(facts.driver.clone()),
             sm_count: facts.sm_count,
             l2_bytes: Some(facts.l2_bytes),
             compute_capability: Some(facts.compute_capability.clone()),
             peak_gbps: facts.peak_gbps,
             copy_gbps: None,
+            nvml: None,
         }
     }
 }
@@ -127,7 +146,7 @@ pub struct Record {
     pub case: String,
     /// The case, value by value.
     pub params: BTreeMap<String, serde_json::Value>,
-    /// `gpu` or `simulator`.
+    /// What it ran on: `gpu`, `simulator`, `ptx`, or `mock`.
     pub on: String,
     /// Grid, block and dynamic shared memory; none for a row that is no kernel of ours.
     pub launch: Option<LaunchRecord>,
@@ -138,6 +157,9 @@ pub struct Record {
     pub verified: bool,
     /// Bytes that must move, read plus written.
     pub bytes: u64,
+    /// Bytes that moved between L2 and DRAM, read plus written, as a profile counted them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub moved: Option<u64>,
     /// What went wrong.
     pub error: Option<ErrorRecord>,
     /// What the simulator counted.
@@ -146,6 +168,9 @@ pub struct Record {
     /// What the GPU took.
     #[serde(flatten)]
     pub timed: Option<Timed>,
+    /// What it took with a hot L2, where that was measured too.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hot: Option<Timed>,
 }
 
 /// A record as it is written. Where a field of a part is there, the others must be too: a part that makes no sense is not taken for
@@ -162,7 +187,11 @@ struct Written {
     occupancy: Option<Occupancy>,
     verified: bool,
     bytes: u64,
+    #[serde(default)]
+    moved: Option<u64>,
     error: Option<ErrorRecord>,
+    #[serde(default)]
+    hot: Option<Timed>,
     #[serde(flatten)]
     parts: serde_json::Map<String, serde_json::Value>,
 }
@@ -171,7 +200,8 @@ impl TryFrom<Written> for Record {
     type Error = String;
 
     fn try_from(written: Written) -> Result<Self, String> {
-        let Written { kernel, family, case, params, on, launch, occupancy, verified, bytes, error, parts } = written;
+        let Written { kernel, family, case, params, on, launch, occupancy, verified, bytes, moved, error, hot, parts } =
+            written;
         let has = |fields: &[&str]| fields.iter().any(|field| parts.contains_key(*field));
         let (is_simulated, is_timed) =
             (has(&["blocks", "sites"]), has(&["samples_ms", "median_ms", "min_ms", "spread", "gbps"]));
@@ -188,7 +218,9 @@ impl TryFrom<Written> for Record {
             occupancy,
             verified,
             bytes,
+            moved,
             error,
+            hot,
         })
     }
 }

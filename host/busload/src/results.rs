@@ -1,7 +1,7 @@
 //! Files of results, read: what `bench` and `profile` measured on a GPU, checked once for whoever goes by it.
 
 use crate::profile::Profiled;
-use crate::record::{ErrorRecord, LaunchRecord, Machine, PtxRecord, Record, SCHEMA, typed};
+use crate::record::{ErrorRecord, LaunchRecord, Machine, PtxRecord, READ, Record, SCHEMA, typed};
 use crate::timing;
 use crate::timing::Timed;
 use serde::Deserialize;
@@ -38,6 +38,8 @@ pub struct Row {
     pub verified: bool,
     /// Its times, of which there is at least one, or what went wrong.
     pub timed: Result<Timed, ErrorRecord>,
+    /// Its times with a hot L2, where they were measured beside those with a cold one.
+    pub hot: Option<Timed>,
 }
 
 /// What `predict` is held to.
@@ -68,7 +70,7 @@ pub enum ResultsError {
         reason: String,
     },
     /// Of another layout.
-    #[error("its schema is {0}, and this busload reads schema {SCHEMA}: measure again")]
+    #[error("its schema is {0}, and this busload reads schemas 1 to {SCHEMA}: measure again, or take a newer busload")]
     Schema(u64),
     /// Written by a command that measures nothing.
     #[error("it holds no time: it is what `{command} --json` writes; give what `{wanted} --json` wrote on a GPU")]
@@ -136,7 +138,7 @@ pub fn measurement(text: &str) -> Result<Measurement, ResultsError> {
 fn measurement_of(text: &str, wanted: &'static str) -> Result<Measurement, ResultsError> {
     let other = |reason: String| ResultsError::Other { wanted, reason };
     let raw: Raw = serde_json::from_str(text).map_err(|error| other(error.to_string()))?;
-    if raw.schema != u64::from(SCHEMA) {
+    if !u32::try_from(raw.schema).is_ok_and(|schema| READ.contains(&schema)) {
         return Err(ResultsError::Schema(raw.schema));
     }
     let is_bench = match raw.command.as_str() {
@@ -199,6 +201,9 @@ fn row(value: Value, machine: &Machine) -> Result<Row, String> {
     if record.on != "gpu" {
         return Err(format!("it ran on `{}`, and the machine is a GPU", record.on));
     }
+    if let Some(hot) = &record.hot {
+        check_times(hot, record.bytes, machine.peak_gbps).map_err(|problem| format!("hot: {problem}"))?;
+    }
     let timed = match (record.timed, record.error) {
         (Some(timed), None) => {
             check_times(&timed, record.bytes, machine.peak_gbps)?;
@@ -208,8 +213,8 @@ fn row(value: Value, machine: &Machine) -> Result<Row, String> {
         (Some(_), Some(error)) => return Err(format!("it has times beside an error ({})", error.kind)),
         (None, None) => return Err("it has neither times nor an error".to_owned()),
     };
-    let Record { kernel, case, params, launch, bytes, verified, .. } = record;
-    Ok(Row { kernel, case, params, launch, bytes, verified, timed })
+    let Record { kernel, case, params, launch, bytes, verified, hot, .. } = record;
+    Ok(Row { kernel, case, params, launch, bytes, verified, timed, hot })
 }
 
 /// Times that a launch can take, and statistics that are those of the samples.
@@ -222,18 +227,33 @@ fn check_times(timed: &Timed, bytes: u64, peak_gbps: Option<f64>) -> Result<(), 
         return Err(format!("samples_ms[{i}] is {ms}: a launch takes {least:e} to {most:e} ms"));
     }
     let made = timing::timed(timed.samples_ms.clone(), timed.l2, bytes, None, peak_gbps);
+    let noise = timed.noise.zip(made.noise).map(|(said, made)| ("noise", said, made));
     let of_peak = timed.share_of_peak.zip(made.share_of_peak).map(|(said, made)| ("share_of_peak", said, made));
     let statistics = [
         ("median_ms", timed.median_ms, made.median_ms),
         ("min_ms", timed.min_ms, made.min_ms),
+        ("p5_ms", timed.p5_ms, made.p5_ms),
+        ("p95_ms", timed.p95_ms, made.p95_ms),
+        ("mad_ms", timed.mad_ms, made.mad_ms),
         ("spread", timed.spread, made.spread),
         ("gbps", timed.gbps, made.gbps),
     ];
     let differs = |said: f64, made: f64| (said - made).abs() > 1e-6 * made.abs().max(1e-6);
     if let Some((name, said, made)) =
-        statistics.into_iter().chain(of_peak).find(|(_, said, made)| differs(*said, *made))
+        statistics.into_iter().chain(noise).chain(of_peak).find(|(_, said, made)| differs(*said, *made))
     {
         return Err(format!("{name} is {said}, and by its samples {made}"));
+    }
+    let [low, high] = timed.interval_ms;
+    if !(made.min_ms <= low && low <= high && timed.samples_ms.iter().any(|ms| high <= *ms)) {
+        return Err(format!("interval_ms is [{low}, {high}], which is no interval of its samples"));
+    }
+    let count = timed.samples_ms.len();
+    if let Some(number) = timed.outliers.iter().find(|number| **number >= count) {
+        return Err(format!("outliers has {number}, and there are {count} samples"));
+    }
+    if ![0, count].contains(&timed.sm_mhz.len()) {
+        return Err(format!("sm_mhz has {} clocks, and there are {count} samples", timed.sm_mhz.len()));
     }
     let others = [("share_of_copy", timed.share_of_copy), ("cycles", timed.cycles)];
     match others.into_iter().find(|(_, value)| value.is_some_and(|value| value < 0.0)) {
@@ -331,7 +351,7 @@ mod tests {
     fn a_file_of_something_else_is_refused() {
         assert!(refused(&json!({})).starts_with("not what `bench --json` writes: missing field `schema`"));
         for (field, value, says) in [
-            ("schema", json!(99), "its schema is 99, and this busload reads schema 1"),
+            ("schema", json!(99), "its schema is 99, and this busload reads schemas 1 to 2"),
             ("command", json!("verify"), "it is what `verify --json` writes"),
             ("machine", json!(null), "its machine: "),
             ("ptx", json!(7), "ptx: "),

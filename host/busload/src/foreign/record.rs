@@ -140,9 +140,11 @@ impl RunRecord {
             occupancy: None,
             verified: false,
             bytes: ready.plan.bytes,
+            moved: None,
             error: None,
             simulated: None,
             timed: None,
+            hot: None,
         };
         Self {
             record,

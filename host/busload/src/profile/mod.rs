@@ -22,7 +22,7 @@ pub use ncu::NcuError;
 use crate::cases::Run;
 use crate::cuda::Gpu;
 use crate::predict::COUNTERS;
-use crate::record::{LaunchRecord, Machine, PtxRecord, operation_name, param};
+use crate::record::{LaunchRecord, Machine, PtxRecord, SCHEMA, operation_name, param};
 use crate::sim::{self, Note, Outcome};
 use gpu::device::host::Space;
 use gpu::suite::{Counts, Operation};
@@ -231,7 +231,7 @@ pub fn profile(
         profiled(run, launch, options)
     });
     Ok(Profile {
-        schema: 1,
+        schema: SCHEMA,
         command: "profile".to_owned(),
         machine: Machine::gpu(gpu.facts()),
         ptx,

@@ -277,9 +277,11 @@ mod tests {
             occupancy: None,
             verified: true,
             bytes: 32_768,
+            moved: None,
             error: None,
             simulated: None,
             timed: None,
+            hot: None,
         }
     }
 
