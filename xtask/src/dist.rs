@@ -4,7 +4,8 @@ use crate::check;
 use crate::command::command;
 use anyhow::{Context, Result, ensure};
 use busload::build::output;
-use busload::cli::Usage;
+use busload::cli::{self, Usage};
+use busload::suite::BUSLOAD;
 use busload::{input, report};
 use serde_json::Value;
 use sources::root;
@@ -14,6 +15,9 @@ use std::path::{Path, PathBuf};
 
 const PROGRAM: &str = "busload";
 const README: &str = "README.md";
+/// For shells, and for `man`: folders.
+const COMPLETIONS: &str = "completions";
+const MANUAL: &str = "man";
 const NOTICES: &str = "THIRD-PARTY-NOTICES.txt";
 /// What the toolchain says of the standard library and of what that contains.
 const LIBRARY_NOTICES: &str = "COPYRIGHT-rust-library.html";
@@ -43,6 +47,8 @@ pub(crate) fn make(folder: &Path) -> Result<bool> {
         replace(&library, &folder.join(LIBRARY_NOTICES))?;
     }
     busload::build::write(&folder.join(NOTICES), &notices)?;
+    cli::write_completions(&BUSLOAD, &folder.join(COMPLETIONS))?;
+    cli::write_manual(&BUSLOAD, &folder.join(MANUAL))?;
     report::print(&format!("{}: copy it to the GPU machine and run ./busload bench\n", folder.display()))?;
     Ok(true)
 }
@@ -53,7 +59,7 @@ fn prepare(folder: &Path) -> Result<PathBuf> {
     let folder = folder.canonicalize().with_context(|| folder.display().to_string())?;
     let readme = input::text(folder.join(README), input::SOURCE).unwrap_or_default();
     let ours = folder.join(PROGRAM).is_file() && readme.lines().next() == Some("# busload");
-    let names = [&[PROGRAM, NOTICES, LIBRARY_NOTICES], &TEXTS[..]].concat();
+    let names = [&[PROGRAM, NOTICES, LIBRARY_NOTICES, COMPLETIONS, MANUAL], &TEXTS[..]].concat();
     match names.iter().find(|name| folder.join(name).symlink_metadata().is_ok()) {
         Some(name) if !ours => Err(Usage(anyhow::anyhow!(
             "{} is there already, and {} is no folder that `dist` made: name another",

@@ -4,6 +4,7 @@ mod bench;
 mod check;
 mod claims;
 mod compare;
+mod completions;
 mod doctor;
 mod explain;
 mod gpu;
@@ -19,6 +20,7 @@ mod simulate;
 mod spatter;
 mod verify;
 
+pub use completions::{write_completions, write_manual};
 pub use doctor::run_doctor;
 
 use crate::report;
@@ -36,7 +38,7 @@ pub struct Usage(#[from] pub anyhow::Error);
 type Entry = (fn(&Suite) -> Command, fn(&Suite, &ArgMatches) -> Result<bool>);
 
 /// Every command, in the order of `--help`.
-const COMMANDS: [Entry; 14] = [
+const COMMANDS: [Entry; 16] = [
     (bench::command, bench::run),
     (simulate::command, simulate::run),
     (verify::command, verify::run),
@@ -51,6 +53,8 @@ const COMMANDS: [Entry; 14] = [
     (compare::command, compare::run),
     (doctor::command, doctor::run),
     (ptx::command, ptx::run),
+    (completions::command, completions::run),
+    (completions::manual_command, completions::manual),
 ];
 
 /// Those of busload's own suite: its claims, and its kernels for patterns.
@@ -62,9 +66,14 @@ fn commands(suite: &Suite) -> impl Iterator<Item = Entry> + use<'_> {
     COMMANDS.into_iter().filter(is_its)
 }
 
+/// What the program over a suite is called.
+fn name(suite: &Suite) -> &'static str {
+    if suite.is_busload() { "busload" } else { suite.name }
+}
+
 /// The program with all its commands over a suite.
 pub fn command(suite: &Suite) -> Command {
-    Command::new(if suite.is_busload() { "busload" } else { suite.name })
+    Command::new(name(suite))
         .version(env!("CARGO_PKG_VERSION"))
         .about("Shows, verifies and measures how memory-access patterns decide a GPU kernel's speed")
         .after_help(
