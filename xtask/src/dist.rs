@@ -6,7 +6,7 @@ use anyhow::{Context, Result, ensure};
 use busload::build::output;
 use busload::cli::{self, Usage};
 use busload::suite::BUSLOAD;
-use busload::{input, report};
+use busload::{input, provenance, report};
 use serde_json::Value;
 use sources::root;
 use std::collections::{BTreeMap, BTreeSet};
@@ -47,6 +47,10 @@ pub(crate) fn make(folder: &Path) -> Result<bool> {
         replace(&library, &folder.join(LIBRARY_NOTICES))?;
     }
     busload::build::write(&folder.join(NOTICES), &notices)?;
+    if let Some((commit, is_dirty)) = provenance::commit_of(root()) {
+        let text = format!("{commit}{}\n", if is_dirty { " dirty" } else { "" });
+        busload::build::write(&folder.join(provenance::COMMIT_FILE), &text)?;
+    }
     cli::write_completions(&BUSLOAD, &folder.join(COMPLETIONS))?;
     cli::write_manual(&BUSLOAD, &folder.join(MANUAL))?;
     report::print(&format!("{}: copy it to the GPU machine and run ./busload bench\n", folder.display()))?;
@@ -59,7 +63,8 @@ fn prepare(folder: &Path) -> Result<PathBuf> {
     let folder = folder.canonicalize().with_context(|| folder.display().to_string())?;
     let readme = input::text(folder.join(README), input::SOURCE).unwrap_or_default();
     let ours = folder.join(PROGRAM).is_file() && readme.lines().next() == Some("# busload");
-    let names = [&[PROGRAM, NOTICES, LIBRARY_NOTICES, COMPLETIONS, MANUAL], &TEXTS[..]].concat();
+    let names =
+        [&[PROGRAM, NOTICES, LIBRARY_NOTICES, COMPLETIONS, MANUAL, provenance::COMMIT_FILE], &TEXTS[..]].concat();
     match names.iter().find(|name| folder.join(name).symlink_metadata().is_ok()) {
         Some(name) if !ours => Err(Usage(anyhow::anyhow!(
             "{} is there already, and {} is no folder that `dist` made: name another",

@@ -19,7 +19,7 @@
 //! - [`build`]: PTX from the sources of a package.
 //! - [`check`]: budgets of kernels, held to what they cost now.
 //! - [`claims`]: what the articles say that busload grew out of, judged by counts and results.
-//! - [`compare`]: two results files side by side, with a verdict for each row.
+//! - [`compare`]: results files side by side, with a verdict for each row.
 //! - [`explain`]: a kernel's source with the counts of each access, and why the worst is what it is.
 //! - [`fit`]: what fits counts that are not stated, where they are linear.
 //! - [`foreign`]: kernels of anybody's PTX, launched as a launch file says.
@@ -27,6 +27,7 @@
 //! - [`predict`]: predictions of what a launch costs on a GPU that need not be there, and how good they are.
 //! - [`cases`]: from what was asked for on the command line to kernels, cases and plans.
 //! - [`timing`]: times that were measured, and their statistics.
+//! - [`provenance`]: where results come from.
 //! - [`record`] and [`report`]: what came of a run, as data, as a table, as JSON.
 //! - [`repository`]: where files stand in the repository that one stands in.
 //! - [`results`]: files of results, read and checked.
@@ -91,6 +92,8 @@ pub mod launch;
 pub mod predict;
 #[cfg(all(feature = "cli", not(target_os = "cuda")))]
 pub mod profile;
+#[cfg(all(feature = "cli", not(target_os = "cuda")))]
+pub mod provenance;
 #[cfg(all(feature = "cli", not(target_os = "cuda")))]
 pub mod ptx;
 #[cfg(all(feature = "cli", not(target_os = "cuda")))]

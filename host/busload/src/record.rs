@@ -1,6 +1,7 @@
 //! What came of a command, as data: the JSON that `--json` writes.
 
 use crate::cuda::Facts;
+use crate::provenance;
 use crate::ptx::Ptx;
 use crate::sensors::Sensors;
 use crate::sim::{self, Blocks, Note};
@@ -43,7 +44,7 @@ impl Report {
     /// # Errors
     /// If a number in it is none.
     pub fn json(&self) -> serde_json::Result<String> {
-        Ok(serde_json::to_string_pretty(self)? + "\n")
+        provenance::json(self)
     }
 }
 

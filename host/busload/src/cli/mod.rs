@@ -23,6 +23,7 @@ mod verify;
 pub use completions::{write_completions, write_manual};
 pub use doctor::run_doctor;
 
+use crate::provenance;
 use crate::report;
 use crate::suite::Suite;
 use anyhow::Result;
@@ -130,6 +131,8 @@ pub fn exit_code(result: Result<bool>) -> ExitCode {
 /// # Errors
 /// If it cannot be run at all.
 pub fn run(suite: &Suite, matches: &ArgMatches) -> Result<bool> {
+    // The command begins now.
+    provenance::of(suite);
     let (name, matches) = matches.subcommand().expect("clap requires a command");
     let entry = commands(suite).find(|(command, _)| command(suite).get_name() == name);
     let (_, run) = entry.unwrap_or_else(|| unreachable!("clap knows no such command: {name}"));

@@ -3,6 +3,7 @@
 use super::Usage;
 use crate::cases::Run;
 use crate::input;
+use crate::provenance;
 use crate::ptx::Ptx;
 use crate::record::{Machine, Record, Report, SCHEMA};
 use crate::report::{self, Target};
@@ -147,7 +148,7 @@ impl Exports {
         markdown: impl FnOnce() -> String,
         table: impl FnOnce() -> String,
     ) -> Result<()> {
-        let json = self.json.as_ref().map(|target| target.write(&(serde_json::to_string_pretty(json)? + "\n")));
+        let json = self.json.as_ref().map(|target| target.write(&provenance::json(json)?));
         let markdown = self.markdown.as_ref().map(|target| target.write(&markdown()));
         let is_taken = [&self.json, &self.markdown].into_iter().flatten().any(Target::is_standard_output);
         let table = (!is_taken).then(|| report::print(&table()));

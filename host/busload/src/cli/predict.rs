@@ -9,6 +9,7 @@ use crate::front::Front;
 use crate::input;
 use crate::parallel;
 use crate::predict::{self, Chip, Effort, Measured};
+use crate::provenance;
 use crate::ptx::Ptx;
 use crate::record::SCHEMA;
 use crate::report;
@@ -160,7 +161,7 @@ fn predictions_so_far(chip: &Chip, rows: &[Option<predict::Row>]) -> Result<Stri
     let rows: Vec<_> = rows.iter().flatten().cloned().collect();
     let mut object = predictions(chip, &rows);
     object["unfinished"] = true.into();
-    Ok(serde_json::to_string_pretty(&object)? + "\n")
+    Ok(provenance::json(&object)?)
 }
 
 /// How much to replay of a launch: `all` has no limit.

@@ -7,6 +7,7 @@ use super::selection::{OF_SIMULATOR, load_ptx, runs_on_gpu, same_runs, simulator
 use crate::cases::Sizes;
 use crate::cuda::Gpu;
 use crate::profile;
+use crate::provenance;
 use crate::report;
 use crate::suite::Suite;
 use anyhow::Result;
@@ -66,7 +67,7 @@ pub(super) fn run(suite: &Suite, matches: &ArgMatches) -> Result<bool> {
     );
     progress.finish();
     let profiled = profiled?;
-    let written = json.as_ref().map(|json| json.write(&(serde_json::to_string_pretty(&profiled)? + "\n")));
+    let written = json.as_ref().map(|json| json.write(&provenance::json(&profiled)?));
     let table = report::profile_table(&profiled);
     let shown = match json.is_some_and(|json| json.is_standard_output()) {
         true => {

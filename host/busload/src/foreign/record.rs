@@ -4,6 +4,7 @@ use super::compare::Compared;
 use super::lines::Inlined;
 use super::prepare::Ready;
 use crate::predict::Prediction;
+use crate::provenance;
 use crate::record::{ErrorRecord, Machine, PtxRecord, Record, SCHEMA, Simulated, SiteRecord};
 use crate::sim::{Finding, Outcome};
 use crate::timing::Timed;
@@ -41,7 +42,7 @@ impl RunReport {
     /// # Errors
     /// If a number in it is none.
     pub fn json(&self) -> serde_json::Result<String> {
-        Ok(serde_json::to_string_pretty(self)? + "\n")
+        provenance::json(self)
     }
 }
 

@@ -3,6 +3,7 @@
 mod check;
 mod claims;
 mod compare;
+mod csv;
 pub mod escape;
 mod github;
 mod launches;
@@ -20,6 +21,7 @@ pub(crate) use crate::why::percent;
 pub use check::check;
 pub use claims::{claims_markdown, claims_table};
 pub use compare::{comparison_markdown, comparison_table};
+pub use csv::csv;
 pub use github::annotations;
 pub use launches::launches;
 pub use predict::{prediction_markdown, prediction_table};
