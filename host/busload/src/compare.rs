@@ -359,6 +359,7 @@ mod tests {
         Results {
             machine: Machine { name: gpu.into(), ..Machine::simulator() },
             ptx: PtxRecord { backend: None, target: None, source_hash: None },
+            process: None,
             unfinished: false,
             rows: rows.iter().map(row).collect(),
         }

@@ -22,6 +22,7 @@
 //! - [`compare`]: results files side by side, with a verdict for each row.
 //! - [`explain`]: a kernel's source with the counts of each access, and why the worst is what it is.
 //! - [`fit`]: what fits counts that are not stated, where they are linear.
+//! - [`fleet`]: many GPUs of one kind, and which of them are slow.
 //! - [`foreign`]: kernels of anybody's PTX, launched as a launch file says.
 //! - [`front`]: what carries out the suite's kernels on the CPU: their source, or some build of them.
 //! - [`predict`]: predictions of what a launch costs on a GPU that need not be there, and how good they are.
@@ -80,6 +81,8 @@ pub mod doctor;
 pub mod explain;
 #[cfg(all(feature = "cli", not(target_os = "cuda")))]
 pub mod fit;
+#[cfg(all(feature = "cli", not(target_os = "cuda")))]
+pub mod fleet;
 #[cfg(all(feature = "cli", not(target_os = "cuda")))]
 pub mod foreign;
 #[cfg(all(feature = "cli", not(target_os = "cuda")))]

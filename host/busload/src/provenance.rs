@@ -1,7 +1,7 @@
 //! Where results come from: of which program, from which sources, when, by which command, and as which process of how many.
 
 use crate::suite::{Module, Suite};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
@@ -28,7 +28,7 @@ pub struct Provenance {
 }
 
 /// A process of several.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Process {
     /// Its number, from 0.
     pub rank: u32,

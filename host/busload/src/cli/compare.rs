@@ -59,7 +59,7 @@ pub(super) fn command(_: &Suite) -> Command {
 }
 
 /// A share from a number of per cent, with the sign or without.
-fn percent(text: &str) -> Result<f64, String> {
+pub(super) fn percent(text: &str) -> Result<f64, String> {
     let number = text.strip_suffix('%').unwrap_or(text).trim_end();
     let percent = number.parse::<f64>().ok().filter(|percent| (0.0..=100.0).contains(percent));
     percent.map(|percent| percent / 100.0).ok_or_else(|| "give a number from 0 to 100, as in 5 or 2.5%".to_owned())

@@ -7,6 +7,7 @@ mod compare;
 mod completions;
 mod doctor;
 mod explain;
+mod fleet;
 mod gpu;
 mod list;
 mod options;
@@ -39,7 +40,7 @@ pub struct Usage(#[from] pub anyhow::Error);
 type Entry = (fn(&Suite) -> Command, fn(&Suite, &ArgMatches) -> Result<bool>);
 
 /// Every command, in the order of `--help`.
-const COMMANDS: [Entry; 16] = [
+const COMMANDS: [Entry; 17] = [
     (bench::command, bench::run),
     (simulate::command, simulate::run),
     (verify::command, verify::run),
@@ -52,6 +53,7 @@ const COMMANDS: [Entry; 16] = [
     (list::command, list::run),
     (claims::command, claims::run),
     (compare::command, compare::run),
+    (fleet::command, fleet::run),
     (doctor::command, doctor::run),
     (ptx::command, ptx::run),
     (completions::command, completions::run),

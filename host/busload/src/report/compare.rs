@@ -94,7 +94,8 @@ fn summary(comparison: &Comparison) -> Vec<String> {
             }
         }
         let of = if comparison.results.len() > 1 { format!("{}: ", source.file) } else { String::new() };
-        format!("{of}{all} rows: {}.", parts.join(", "))
+        let rows = if all == 1 { "row" } else { "rows" };
+        format!("{of}{all} {rows}: {}.", parts.join(", "))
     };
     comparison.results.iter().enumerate().map(line).collect()
 }
@@ -174,11 +175,11 @@ mod tests {
         Results nvvm.json: kernels by nvvm, L2 flushed, driver for CUDA 13.0.
         Another driver: 12.9 in peers.json, 13.0 in bench.json.
          kernel           case       reference ms  bench.json    nvvm.json
-        ────────────────────────────────────────────────────────────────────
+        ───────────────────────────────────────────────────────────────────
          transpose_tiled  4096x4096        1.0000  2.000 faster  1.000 same
          transpose_naive  4096x4096        1.0000  failed        -
         bench.json: 2 rows: 1 faster, 1 failed, 3 more in the reference alone.
-        nvvm.json: 1 rows: 1 same, 3 more in the reference alone, 2 more in the results alone.
+        nvvm.json: 1 row: 1 same, 3 more in the reference alone, 2 more in the results alone.
         ");
     }
 }
