@@ -25,6 +25,9 @@
 //! - [`fleet`]: many GPUs of one kind, and which of them are slow.
 //! - [`foreign`]: kernels of anybody's PTX, launched as a launch file says.
 //! - [`front`]: what carries out the suite's kernels on the CPU: their source, or some build of them.
+//! - [`measure`]: takes samples of a time until they tell enough of it.
+//! - [`moved`]: how many bytes kernels moved, by profiles of them.
+//! - [`mock`]: what stands for a GPU in tests of busload itself.
 //! - [`predict`]: predictions of what a launch costs on a GPU that need not be there, and how good they are.
 //! - [`cases`]: from what was asked for on the command line to kernels, cases and plans.
 //! - [`timing`]: times that were measured, and their statistics.
@@ -34,6 +37,7 @@
 //! - [`results`]: files of results, read and checked.
 //! - [`sensors`]: what NVML tells of a GPU.
 //! - [`spatter`]: pattern files of Spatter, read and written.
+//! - [`stop`]: when samples tell enough.
 //! - [`profile`]: the counters of Nsight Compute beside the simulated counts.
 //! - [`ptx`]: the committed build of the kernels, and the properties it is held to.
 //! - [`cli`]: the commands.
@@ -92,6 +96,12 @@ pub mod judge;
 #[cfg(not(target_os = "cuda"))]
 pub mod launch;
 #[cfg(all(feature = "cli", not(target_os = "cuda")))]
+pub mod measure;
+#[cfg(all(feature = "cli", not(target_os = "cuda")))]
+pub mod mock;
+#[cfg(all(feature = "cli", not(target_os = "cuda")))]
+pub mod moved;
+#[cfg(all(feature = "cli", not(target_os = "cuda")))]
 pub mod predict;
 #[cfg(all(feature = "cli", not(target_os = "cuda")))]
 pub mod profile;
@@ -111,6 +121,8 @@ pub mod results;
 pub mod sensors;
 #[cfg(all(feature = "cli", not(target_os = "cuda")))]
 pub mod spatter;
+#[cfg(all(feature = "cli", not(target_os = "cuda")))]
+pub mod stop;
 #[cfg(all(feature = "cli", not(target_os = "cuda")))]
 pub mod suite;
 #[cfg(not(target_os = "cuda"))]

@@ -1,6 +1,7 @@
 //! What came of a command, as data: the JSON that `--json` writes.
 
-use crate::cuda::Facts;
+use crate::cuda::{Facts, Gpu};
+use crate::measure::Sampling;
 use crate::provenance;
 use crate::ptx::Ptx;
 use crate::sensors::Sensors;
@@ -10,6 +11,7 @@ use gpu::device::host::Space;
 use gpu::suite::{AxisKind, Launch, Value};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 
 /// The version of the layout of reports. Those of schema 1 are read too: they lack what is optional here, and what is computed.
@@ -31,6 +33,9 @@ pub struct Report {
     pub machine: Machine,
     /// The build of the kernels that a GPU runs.
     pub ptx: PtxRecord,
+    /// How times were taken; none where nothing was timed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sampling: Option<Sampling>,
     /// Whether more is to come: in the file of a run that is under way, or was ended.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unfinished: bool,
@@ -39,6 +44,13 @@ pub struct Report {
 }
 
 impl Report {
+    /// One of which nothing came yet.
+    #[must_use]
+    pub fn new(command: &str, machine: Machine, ptx: PtxRecord) -> Self {
+        let command = command.to_owned();
+        Self { schema: SCHEMA, command, machine, ptx, sampling: None, unfinished: true, results: Vec::new() }
+    }
+
     /// The report as JSON: one object, a line for each field.
     ///
     /// # Errors
@@ -78,6 +90,9 @@ pub struct Machine {
     pub nvml: Option<Sensors>,
 }
 
+/// What stands for a GPU in tests, as results call it: its times are made up.
+pub const MOCK: &str = "mock";
+
 /// Multiprocessors that the simulator's grids are made for: an A100's.
 pub const SIMULATED_SM_COUNT: u32 = 108;
 
@@ -100,12 +115,17 @@ impl Machine {
     }
 
     /// A GPU.
-    pub fn gpu(facts: &Facts) -> Self {
+    pub fn gpu(gpu: &Gpu) -> Self {
+        Self { nvml: gpu.nvml().map(Sensors::from), ..Self::of("gpu", gpu.facts()) }
+    }
+
+    /// What has these facts.
+    pub(crate) fn of(kind: &str, facts: &Facts) -> Self {
         Self {
-            kind: "gpu".into(),
+            kind: kind.into(),
             name: facts.name.clone(),
-            device: None,
-            id: None,
+            device: Some(facts.device),
+            id: facts.uuid.map(|uuid| hex(&Sha256::digest(uuid)[..16])),
             driver: Some(facts.driver.clone()),
             sm_count: facts.sm_count,
             l2_bytes: Some(facts.l2_bytes),
@@ -115,6 +135,10 @@ impl Machine {
             nvml: None,
         }
     }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// A build of the kernels.
@@ -195,6 +219,13 @@ struct Written {
     hot: Option<Timed>,
     #[serde(flatten)]
     parts: serde_json::Map<String, serde_json::Value>,
+}
+
+impl Record {
+    /// Whether it is of a launch on a GPU, or on what stands for one.
+    pub fn is_of_gpu(&self) -> bool {
+        ["gpu", MOCK].contains(&self.on.as_str())
+    }
 }
 
 impl TryFrom<Written> for Record {

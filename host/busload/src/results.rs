@@ -2,7 +2,7 @@
 
 use crate::profile::Profiled;
 use crate::provenance::Process;
-use crate::record::{ErrorRecord, LaunchRecord, Machine, PtxRecord, READ, Record, SCHEMA, typed};
+use crate::record::{ErrorRecord, LaunchRecord, MOCK, Machine, PtxRecord, READ, Record, SCHEMA, typed};
 use crate::timing;
 use crate::timing::Timed;
 use serde::Deserialize;
@@ -86,6 +86,9 @@ pub enum ResultsError {
     /// Written where there is no GPU.
     #[error("it holds no time: it was simulated, and nothing in it was measured; give what a GPU was measured by")]
     Simulated,
+    /// Made up by what stands for a GPU in tests.
+    #[error("it holds no time that was measured: a mock made all of them up; give what a GPU was measured by")]
+    Mock,
     /// What it says of the machine makes no sense.
     #[error("its machine: {0}")]
     Machine(String),
@@ -127,7 +130,7 @@ struct Origin {
 /// Milliseconds that a launch may take: from a nanosecond to eleven days.
 const TIMES: std::ops::RangeInclusive<f64> = 1e-6..=1e9;
 
-/// What `bench --json` wrote on a GPU.
+/// What `bench --json` wrote on a GPU, or on what stands for one: the machine's `kind` says so.
 ///
 /// # Errors
 /// If `text` is something else, or anything in it makes no sense.
@@ -138,12 +141,15 @@ pub fn bench(text: &str) -> Result<Results, ResultsError> {
     }
 }
 
-/// What `bench --json` or `profile --json` wrote.
+/// What `bench --json` or `profile --json` wrote on a GPU.
 ///
 /// # Errors
 /// If `text` is neither, or anything in it makes no sense.
 pub fn measurement(text: &str) -> Result<Measurement, ResultsError> {
-    measurement_of(text, "bench --json` or `profile")
+    match measurement_of(text, "bench --json` or `profile")? {
+        Measurement::Bench(results) if results.machine.kind == MOCK => Err(ResultsError::Mock),
+        measured => Ok(measured),
+    }
 }
 
 fn measurement_of(text: &str, wanted: &'static str) -> Result<Measurement, ResultsError> {
@@ -158,7 +164,7 @@ fn measurement_of(text: &str, wanted: &'static str) -> Result<Measurement, Resul
         _ => return Err(ResultsError::Command { command: raw.command, wanted }),
     };
     let machine: Machine = typed(raw.machine).map_err(ResultsError::Machine)?;
-    if machine.kind != "gpu" {
+    if !["gpu", MOCK].contains(&machine.kind.as_str()) {
         return Err(ResultsError::Simulated);
     }
     check_machine(&machine).map_err(ResultsError::Machine)?;
@@ -209,8 +215,8 @@ fn counted(value: Value) -> Result<Profiled, String> {
 
 fn row(value: Value, machine: &Machine) -> Result<Row, String> {
     let record: Record = typed(value)?;
-    if record.on != "gpu" {
-        return Err(format!("it ran on `{}`, and the machine is a GPU", record.on));
+    if record.on != machine.kind {
+        return Err(format!("it ran on `{}`, and the machine is `{}`", record.on, machine.kind));
     }
     if let Some(hot) = &record.hot {
         check_times(hot, record.bytes, machine.peak_gbps).map_err(|problem| format!("hot: {problem}"))?;

@@ -8,9 +8,9 @@ use clap::{Arg, ArgAction, Command, value_parser};
 use gpu::suite::{Axis, AxisKind, Value};
 use std::ffi::OsStr;
 
-/// For the child process that goes on after a launch has failed.
-pub(super) fn resume() -> Arg {
-    Arg::new("resume").long("resume").value_name("N").hide(true).value_parser(value_parser!(usize))
+/// For the child process that goes on after a launch has failed: the number of the case that it begins at.
+pub(super) fn from() -> Arg {
+    Arg::new("from").long("from").value_name("N").hide(true).value_parser(value_parser!(usize))
 }
 
 pub(super) fn on() -> Arg {

@@ -5,31 +5,57 @@ use crate::cases::Run;
 use crate::input;
 use crate::provenance;
 use crate::ptx::Ptx;
-use crate::record::{Machine, Record, Report, SCHEMA};
+use crate::record::{Machine, Record, Report};
 use crate::report::{self, Target};
 use crate::results::{self, Results};
 use anyhow::{Context, Result};
 use clap::ArgMatches;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use std::collections::BTreeSet;
+use std::path::Path;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 pub(super) fn json(matches: &ArgMatches) -> Result<Option<Target>, Usage> {
-    Ok(matches.get_one::<String>("json").map(|target| Target::open("--json", target)).transpose()?)
+    json_as(matches, str::to_owned)
+}
+
+/// The same with a name made of the one that was given.
+pub(super) fn json_as(matches: &ArgMatches, name: impl FnOnce(&str) -> String) -> Result<Option<Target>, Usage> {
+    let target = matches.get_one::<String>("json");
+    Ok(target.map(|target| Target::open("--json", &name(target))).transpose()?)
 }
 
 /// Where a report goes as it grows: to the JSON file as results come, and to the terminal at the end.
 pub(super) struct Output {
     json: Option<Target>,
     pub(super) report: Report,
+    /// Kernels and cases of which a run before this one has results.
+    known: BTreeSet<(String, String)>,
     pub(super) progress: Progress,
 }
 
 impl Output {
     pub(super) fn new(command: &str, machine: Machine, ptx: &Ptx, json: Option<Target>, cases: usize) -> Self {
-        let (command, ptx) = (command.to_owned(), ptx.into());
-        let report = Report { schema: SCHEMA, command, machine, ptx, unfinished: true, results: Vec::new() };
-        Self { json, report, progress: Progress::new(cases as u64) }
+        let report = Report::new(command, machine, ptx.into());
+        Self { json, report, known: BTreeSet::new(), progress: Progress::new(cases as u64) }
+    }
+
+    /// The file that the JSON goes to, if it goes to one.
+    pub(super) fn file(&self) -> Option<&Path> {
+        if let Some(Target::File { path, .. }) = &self.json { Some(path) } else { None }
+    }
+
+    /// Goes on with a report: its results are not to be had again.
+    pub(super) fn go_on(&mut self, before: Report) {
+        self.known = before.results.iter().map(|record| (record.kernel.clone(), record.case.clone())).collect();
+        self.report.machine.copy_gbps = before.machine.copy_gbps;
+        self.report.results = before.results;
+    }
+
+    /// Whether the report that is gone on with has a result of a run.
+    pub(super) fn has(&self, run: &Run) -> bool {
+        self.known.contains(&(run.kernel.name.to_owned(), run.case.to_string()))
     }
 
     /// Whether standard output is the JSON's alone.
@@ -57,6 +83,14 @@ impl Output {
         self.progress.next();
         if let Some(json) = &self.json {
             json.update(|| Ok(self.report.json()?));
+        }
+    }
+
+    /// Adds results that took long to get: whatever ends this process, the file has them.
+    pub(super) fn keep(&mut self, records: impl IntoIterator<Item = Record>) {
+        self.report.results.extend(records);
+        if let Some(json) = &self.json {
+            json.keep(|| Ok(self.report.json()?));
         }
     }
 

@@ -233,7 +233,7 @@ pub fn profile(
     Ok(Profile {
         schema: SCHEMA,
         command: "profile".to_owned(),
-        machine: Machine::gpu(gpu.facts()),
+        machine: Machine::gpu(gpu),
         ptx,
         profiler: version,
         results: results.collect(),

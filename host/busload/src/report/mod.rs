@@ -16,6 +16,8 @@ mod sarif;
 mod spatter;
 mod table;
 mod target;
+mod timed;
+mod verdict;
 mod width;
 
 pub(crate) use crate::why::percent;
@@ -32,7 +34,7 @@ pub use profile::profile_table;
 pub use records::{table, verification_table};
 pub use sarif::sarif;
 pub use spatter::spatter_table;
-pub use target::Target;
+pub use target::{Target, hold};
 pub use width::{width, wrapped};
 
 use anyhow::{Context, Result};

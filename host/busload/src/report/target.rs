@@ -3,7 +3,7 @@
 use anyhow::{Context, Result};
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 /// Where a report goes.
@@ -76,10 +76,19 @@ impl Target {
     /// Writes a report that is not finished yet, where it can be replaced later, unless that would take more than a tenth of
     /// the time. What cannot be written is said, and the next one tried.
     pub fn update(&self, text: impl FnOnce() -> Result<String>) {
+        self.draft(false, text);
+    }
+
+    /// The same however long it takes: whatever ends the process afterwards, the file has it.
+    pub fn keep(&self, text: impl FnOnce() -> Result<String>) {
+        self.draft(true, text);
+    }
+
+    fn draft(&self, now: bool, text: impl FnOnce() -> Result<String>) {
         let Self::File { drafts, .. } = self else { return };
         let mut drafts = drafts.lock().unwrap_or_else(PoisonError::into_inner);
         let begun = Instant::now();
-        if !drafts.is_due(begun) {
+        if !now && !drafts.is_due(begun) {
             return;
         }
         let written = text().and_then(|text| self.write(&text));
@@ -101,9 +110,21 @@ impl Drafts {
     }
 }
 
+/// Held while a file is replaced.
+static REPLACING: Mutex<()> = Mutex::new(());
+
+/// Waits until no file is being replaced, and lets none be as long as the guard is there: whoever ends the process leaves nothing
+/// behind.
+pub fn hold() -> MutexGuard<'static, ()> {
+    REPLACING.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 fn replace(path: &Path, text: &str) -> Result<()> {
+    let _held = hold();
     let mut file = temporary(path)?;
     file.write_all(text.as_bytes())?;
+    // Some systems tell only now that there is no room.
+    file.as_file().sync_all()?;
     file.persist(path)?;
     Ok(())
 }
