@@ -44,6 +44,8 @@ pub struct Fleet {
     pub gpus: Vec<Gpu>,
     /// Processes of the launcher that left no results.
     pub missing: Vec<u32>,
+    /// Files of results of one and the same GPU.
+    pub twice: Vec<[String; 2]>,
 }
 
 /// A GPU of a fleet.
@@ -110,7 +112,7 @@ impl Fleet {
     /// Whether all is well.
     #[must_use]
     pub fn is_well(&self) -> bool {
-        self.missing.is_empty() && !self.gpus.iter().any(Gpu::is_suspect)
+        self.missing.is_empty() && self.twice.is_empty() && !self.gpus.iter().any(Gpu::is_suspect)
     }
 }
 
@@ -135,7 +137,12 @@ pub fn judge(all: &[(String, Results)], rules: Rules) -> Fleet {
     let processes: Vec<_> = all.iter().filter_map(|(_, results)| results.process.as_ref()).collect();
     let of = processes.iter().map(|process| process.of).max().unwrap_or(0);
     let missing = (0..of).filter(|rank| !processes.iter().any(|process| process.rank == *rank)).collect();
-    Fleet { rules, gpus, missing }
+    let mut known = BTreeMap::new();
+    let twice = gpus.iter().filter_map(|gpu| {
+        let first = known.insert(gpu.id.as_ref()?, &gpu.file)?;
+        Some([first.clone(), gpu.file.clone()])
+    });
+    Fleet { rules, missing, twice: twice.collect(), gpus }
 }
 
 /// How a case's times spread over the GPUs.
@@ -238,7 +245,7 @@ mod tests {
         let results = Results {
             machine: Machine { name: "A".into(), ..Machine::simulator() },
             ptx: PtxRecord { backend: None, target: None, source_hash: None },
-            process: Some(Process { rank, of, host: format!("n{}", rank / 2) }),
+            process: Some(Process { rank, of, local_rank: None, host: format!("n{}", rank / 2) }),
             unfinished: false,
             rows: [("copy", times[0]), ("gather", times[1])].map(row).into(),
         };
@@ -297,6 +304,11 @@ mod tests {
             results.rows[1].timed = Err(ErrorRecord { kind: "launch".into(), message: String::new() });
         });
         assert_eq!(failed.gpus[0].failed, ["gather on 4096: launch"]);
+        let mut same = [results(0, 2, [1.0, 2.0]), results(1, 2, [1.0, 2.0])];
+        same.iter_mut().for_each(|(_, results)| results.machine.id = Some("abcd".into()));
+        let fleet = judge(&same, Rules::default());
+        assert_eq!(fleet.twice, [["0.json", "1.json"]]);
+        assert!(!fleet.is_well());
         let (file, alone) = results(2, 4, [1.0, 2.0]);
         assert_eq!(judge(&[(file, alone)], Rules::default()).missing, [0, 1, 3]);
     }

@@ -34,6 +34,9 @@ pub struct Process {
     pub rank: u32,
     /// How many there are.
     pub of: u32,
+    /// Its number among those of its machine; none if the launcher does not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub local_rank: Option<u32>,
     /// The machine.
     pub host: String,
 }
@@ -114,16 +117,25 @@ pub fn commit_of(folder: &Path) -> Option<(String, bool)> {
 }
 
 /// What launchers call a process's number and how many there are: Slurm, Open MPI, MPICH and Intel's MPI.
-const LAUNCHERS: [[&str; 2]; 3] =
-    [["SLURM_PROCID", "SLURM_NTASKS"], ["OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"], ["PMI_RANK", "PMI_SIZE"]];
+const LAUNCHERS: [[&str; 3]; 3] = [
+    ["SLURM_PROCID", "SLURM_NTASKS", "SLURM_LOCALID"],
+    ["OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK"],
+    ["PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID"],
+];
 
 /// The process that a launcher's environment tells of.
 fn process(variable: impl Fn(&str) -> Option<String>) -> Option<Process> {
     let number = |name: &str| variable(name)?.trim().parse::<u32>().ok();
-    let (rank, of) = LAUNCHERS.into_iter().find_map(|[rank, of]| number(rank).zip(number(of)))?;
-    let named = variable("SLURMD_NODENAME").or_else(|| crate::input::text("/proc/sys/kernel/hostname", 1 << 10).ok());
-    let host = named.map_or_else(|| "unknown".to_owned(), |name| name.trim().to_owned());
-    (rank < of).then_some(Process { rank, of, host })
+    let told = |[rank, of, local]: [&str; 3]| Some((number(rank)?, number(of)?, number(local)));
+    let (rank, of, local_rank) = LAUNCHERS.into_iter().find_map(told)?;
+    let host = variable("SLURMD_NODENAME").map_or_else(host, |name| name.trim().to_owned());
+    (rank < of).then_some(Process { rank, of, local_rank, host })
+}
+
+/// The name of this machine.
+pub fn host() -> String {
+    let named = crate::input::text("/proc/sys/kernel/hostname", 1 << 10).ok();
+    named.map_or_else(|| "unknown".to_owned(), |name| name.trim().to_owned())
 }
 
 #[cfg(test)]
@@ -135,8 +147,9 @@ mod tests {
         let of = |variables: &[(&str, &str)]| {
             process(|name| variables.iter().find(|(own, _)| *own == name).map(|(_, value)| (*value).to_owned()))
         };
-        let slurm = of(&[("SLURM_PROCID", "3"), ("SLURM_NTASKS", "8"), ("SLURMD_NODENAME", "n2")]);
-        assert_eq!(slurm, Some(Process { rank: 3, of: 8, host: "n2".into() }));
+        let slurm =
+            of(&[("SLURM_PROCID", "3"), ("SLURM_NTASKS", "8"), ("SLURM_LOCALID", "1"), ("SLURMD_NODENAME", "n2")]);
+        assert_eq!(slurm, Some(Process { rank: 3, of: 8, local_rank: Some(1), host: "n2".into() }));
         let mpi = of(&[("OMPI_COMM_WORLD_RANK", "0"), ("OMPI_COMM_WORLD_SIZE", "2")]).expect("a process");
         assert_eq!((mpi.rank, mpi.of), (0, 2));
         for none in [

@@ -1,7 +1,7 @@
 //! `check`: budgets of kernels, held to what the simulator counts now.
 
 use super::Usage;
-use super::options::selection;
+use super::options::{axes, chosen, json_option, of_simulator};
 use super::output::{Progress, json};
 use super::selection::{idle, runs, simulator_options, values};
 use crate::cases::{Run, Sizes};
@@ -86,7 +86,7 @@ pub(super) fn command(suite: &Suite) -> Command {
                 .value_name("FILE")
                 .help("Write what fails, and what is to be known, as SARIF 2.1.0; - is standard output"),
         );
-    selection(suite, command)
+    axes(suite, chosen(command).arg(json_option()).args(of_simulator()))
 }
 
 /// Holds kernels to their budgets, or writes these; false if something fails.

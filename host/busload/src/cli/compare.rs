@@ -76,7 +76,12 @@ pub(super) fn run(_: &Suite, matches: &ArgMatches) -> Result<bool> {
     let beside: Vec<_> = files.iter().map(|file| file.as_str()).zip(&results).collect();
     let compared = compare::compare((reference, &read), &beside, tolerance).map_err(|error| Usage(error.into()))?;
     let object = serde_json::json!({ "schema": SCHEMA, "command": "compare", "comparison": compared });
-    exports.write(&object, || report::comparison_markdown(&compared), || report::comparison_table(&compared))?;
+    exports.write(
+        &object,
+        &object["comparison"]["rows"],
+        || report::comparison_markdown(&compared),
+        || report::comparison_table(&compared),
+    )?;
     Ok(!compared.is_worse(matches.get_one::<f64>("fail-if-slower").copied().unwrap_or(0.0)))
 }
 

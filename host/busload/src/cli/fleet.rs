@@ -68,7 +68,12 @@ pub(super) fn run(_: &Suite, matches: &ArgMatches) -> Result<bool> {
     let rule = |name| *matches.get_one::<f64>(name).expect("has a default");
     let fleet = fleet::judge(&all, Rules { slower: rule("slower"), z_score: rule("z-score") });
     let object = serde_json::json!({ "schema": SCHEMA, "command": "fleet", "fleet": fleet });
-    exports.write(&object, || report::fleet_markdown(&fleet), || report::fleet_table(&fleet))?;
+    exports.write(
+        &object,
+        &object["fleet"]["gpus"],
+        || report::fleet_markdown(&fleet),
+        || report::fleet_table(&fleet),
+    )?;
     Ok(fleet.is_well())
 }
 

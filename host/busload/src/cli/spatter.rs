@@ -2,8 +2,8 @@
 
 use super::Usage;
 use super::gpu::{Work, on_gpu};
-use super::options::{from, json_option, of_simulator, on, ptx};
-use super::output::{Output, json};
+use super::options::{exports, from, of_simulator, on, ptx};
+use super::output::{Exports, Output};
 use super::selection::{OF_GPU, OF_SIMULATOR, On, chosen_machine, idle, load_ptx, refuse_idle, simulator_options};
 use crate::bench::{self, Asked};
 use crate::cases::Run;
@@ -63,7 +63,7 @@ pub(super) fn command(_: &Suite) -> Command {
         )
         .arg(ptx())
         .arg(from())
-        .arg(json_option())
+        .args(exports())
         .args(of_simulator())
 }
 
@@ -94,9 +94,9 @@ pub(super) fn run(suite: &Suite, matches: &ArgMatches) -> Result<bool> {
         spatter::run(of, machine.sm_count).map_err(|error| Usage(anyhow::Error::new(error).context(file.clone())))
     });
     let runs = runs.collect::<Result<Vec<_>, _>>()?;
-    let json = if child.is_some() { None } else { json(matches)? };
+    let exports = if child.is_some() { Exports::default() } else { Exports::open(matches)? };
     let options = simulator_options(matches);
-    let mut output = Output::new("spatter", machine, &ptx, json, runs.len());
+    let mut output = Output::new("spatter", machine, &ptx, exports, runs.len());
     let mut seen = Vec::new();
     match gpu {
         Err(why) => {

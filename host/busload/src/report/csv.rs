@@ -16,13 +16,14 @@ pub fn csv(results: &[Value]) -> anyhow::Result<String> {
             cells
         })
         .collect();
-    let mut columns = Vec::<&str>::new();
+    let is_there = |name: &&str| rows.iter().flatten().any(|(own, _)| own == name);
+    let mut columns: Vec<&str> = FIRST.into_iter().filter(is_there).collect();
     for row in &rows {
         // A field that only later rows have stands behind the one that is before it there.
-        let mut after = 0;
+        let mut after = columns.len().min(FIRST.len());
         for (name, _) in row {
             match columns.iter().position(|column| column == name) {
-                Some(place) => after = place + 1,
+                Some(place) => after = after.max(place + 1),
                 None => {
                     columns.insert(after, name);
                     after += 1;
@@ -38,6 +39,9 @@ pub fn csv(results: &[Value]) -> anyhow::Result<String> {
     }
     Ok(String::from_utf8(writer.into_inner()?)?)
 }
+
+/// What a row is about stands first.
+const FIRST: [&str; 2] = ["kernel", "case"];
 
 /// At most so many numbers are joined: those of a grid.
 const JOINED: usize = 3;
@@ -73,9 +77,9 @@ mod tests {
             json!({ "case": "8x8", "error": { "kind": "race" }, "kernel": "transpose", "params": { "shape": [8, 8] } }),
         ];
         insta::assert_snapshot!(csv(&rows).expect("text"), @r#"
-        case,error.kind,kernel,params.shape,launch.grid,launch.shared_bytes
-        "4, ""sorted""",,gather,,2x1x1,0
-        8x8,race,transpose,8x8,,
+        kernel,case,launch.grid,launch.shared_bytes,error.kind,params.shape
+        gather,"4, ""sorted""",2x1x1,0,,
+        transpose,8x8,,,race,8x8
         "#);
         assert_eq!(csv(&[]).expect("text"), "\"\"\n");
     }

@@ -87,6 +87,9 @@ fn below(fleet: &Fleet) -> Vec<String> {
         let ranks = fleet.missing.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
         lines.push(format!("No results of rank {ranks}."));
     }
+    for [one, other] in &fleet.twice {
+        lines.push(format!("{one} and {other} are of one GPU: give each process its own."));
+    }
     let suspect = fleet.gpus.iter().filter(|gpu| gpu.is_suspect()).count();
     let rules = fleet.rules;
     lines.push(format!(
