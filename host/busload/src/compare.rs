@@ -3,11 +3,12 @@
 use crate::record::{Machine, PtxRecord};
 use crate::results::{self, Results};
 use crate::timing::{self, L2, Timed};
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Reports side by side.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize)]
 pub struct Comparison {
     /// The GPU of all of them.
     pub gpu: String,
@@ -26,7 +27,7 @@ pub struct Comparison {
 }
 
 /// Where a report is from.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize)]
 pub struct Source {
     /// The file.
     pub file: String,
@@ -45,7 +46,7 @@ pub struct Source {
 }
 
 /// A kernel on a case, measured several times.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, JsonSchema, Serialize)]
 pub struct Row {
     /// The kernel.
     pub kernel: String,
@@ -58,7 +59,7 @@ pub struct Row {
 }
 
 /// What results have of a case, against the reference.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, JsonSchema, Serialize)]
 pub struct Against {
     /// The median, in milliseconds; none if the case failed.
     pub ms: Option<f64>,
@@ -71,7 +72,7 @@ pub struct Against {
 }
 
 /// What the samples of a row say.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, JsonSchema, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Verdict {
     /// The medians are as good as equal.

@@ -7,11 +7,12 @@
 use crate::provenance::Process;
 use crate::results::Results;
 use crate::timing::{quantile, sorted};
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
 /// What a fleet is judged by.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, JsonSchema, Serialize)]
 pub struct Rules {
     /// An outlier is slower by more than this share.
     pub slower: f64,
@@ -36,7 +37,7 @@ const NORMAL: f64 = 0.6745;
 const ALARMING: [&str; 4] = ["hw slowdown", "hw thermal slowdown", "hw power brake", "sw thermal slowdown"];
 
 /// A fleet, judged.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize)]
 pub struct Fleet {
     /// What it was judged by.
     pub rules: Rules,
@@ -49,7 +50,7 @@ pub struct Fleet {
 }
 
 /// A GPU of a fleet.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize)]
 pub struct Gpu {
     /// The file of its results.
     pub file: String,
@@ -80,7 +81,7 @@ pub struct Gpu {
 }
 
 /// A case in which a GPU is slower than the others.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, JsonSchema, Serialize)]
 pub struct Outlier {
     /// The kernel.
     pub kernel: String,

@@ -35,6 +35,7 @@
 //! - [`record`] and [`report`]: what came of a run, as data, as a table, as JSON.
 //! - [`repository`]: where files stand in the repository that one stands in.
 //! - [`results`]: files of results, read and checked.
+//! - [`schema`]: the layouts of what commands write as JSON.
 //! - [`sensors`]: what NVML tells of a GPU.
 //! - [`spatter`]: pattern files of Spatter, read and written.
 //! - [`stop`]: when samples tell enough.
@@ -117,6 +118,8 @@ pub mod report;
 pub mod repository;
 #[cfg(all(feature = "cli", not(target_os = "cuda")))]
 pub mod results;
+#[cfg(all(feature = "cli", not(target_os = "cuda")))]
+pub mod schema;
 #[cfg(all(feature = "cli", not(target_os = "cuda")))]
 pub mod sensors;
 #[cfg(all(feature = "cli", not(target_os = "cuda")))]

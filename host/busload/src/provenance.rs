@@ -1,6 +1,7 @@
 //! Where results come from: of which program, from which sources, when, by which command, and as which process of how many.
 
 use crate::suite::{Module, Suite};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -8,7 +9,7 @@ use std::sync::OnceLock;
 use std::time::SystemTime;
 
 /// What stands in every JSON under `provenance`.
-#[derive(Clone, Debug, Default, Serialize)]
+#[derive(Clone, Debug, Default, JsonSchema, Serialize)]
 pub struct Provenance {
     /// The version of busload.
     pub version: &'static str,
@@ -28,7 +29,7 @@ pub struct Provenance {
 }
 
 /// A process of several.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct Process {
     /// Its number, from 0.
     pub rank: u32,

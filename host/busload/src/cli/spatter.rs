@@ -10,6 +10,7 @@ use crate::cases::Run;
 use crate::cuda::Gpu;
 use crate::measure::{Sampling, Series};
 use crate::moved::Moved;
+use crate::provenance;
 use crate::record::{Machine, Report};
 use crate::report;
 use crate::sim::Options;
@@ -204,5 +205,5 @@ fn with_spatter(report: &Report, configured: &[Configured], seen: &[[Seen; 2]]) 
             "stores": side(&seen[1]),
         });
     }
-    Ok(serde_json::to_string_pretty(&all)? + "\n")
+    Ok(provenance::json(&all)?)
 }
