@@ -57,7 +57,7 @@ pub mod prelude {
 #[cfg(not(target_os = "cuda"))]
 pub use gpu::device::host::Kernel;
 #[cfg(not(target_os = "cuda"))]
-pub use launch::{assert_families, launch};
+pub use launch::{Report, assert_families, launch};
 
 #[cfg(all(feature = "cli", not(target_os = "cuda")))]
 pub use cuda;

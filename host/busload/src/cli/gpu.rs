@@ -117,7 +117,11 @@ impl Work<'_> {
         let copied = copies.get(&run.plan.bytes).copied().unwrap_or_default();
         let mut done = self.device.kernel(run, self.asked, copied);
         done.record.moved = self.moved.of(&done.record);
-        let library = if done.lost { None } else { self.device.library(run, self.asked, copied) };
+        let library = if done.lost || matches!(self.asked, Asked::Once) {
+            None
+        } else {
+            self.device.library(run, self.asked, copied)
+        };
         let lost = done.lost || library.as_ref().is_some_and(|library| library.lost);
         let records = library.into_iter().map(|library| library.record).chain([done.record]).collect();
         Done { run: number, records, lost }
