@@ -32,6 +32,7 @@ families! {
     constant
     transpose
     transpose_tiles
+    transpose_ragged
     transpose_types
     particles
     gather
