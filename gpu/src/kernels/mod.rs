@@ -49,4 +49,5 @@ families! {
     matmul
     attention
     nchw
+    nchw_tiles
 }
