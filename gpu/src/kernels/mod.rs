@@ -32,6 +32,7 @@ families! {
     constant
     transpose
     transpose_tiles
+    transpose_ragged
     transpose_types
     particles
     gather
@@ -50,4 +51,5 @@ families! {
     sgemm_pipelined
     attention
     nchw
+    nchw_tiles
 }
