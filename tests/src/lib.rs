@@ -248,3 +248,11 @@ mod tests {
         assert_eq!(set_difference(("left", &sets[0]), ("right", &sets[0])), [""; 0]);
     }
 }
+
+/// What a report says before it says where it comes from: that is another on every run.
+///
+/// # Panics
+/// If it does not.
+pub fn found(report: &str) -> &str {
+    report.split_once("\"provenance\"").expect("it stands in every report").0
+}

@@ -46,6 +46,8 @@ families! {
     reduce
     sync
     matmul
+    sgemm
+    sgemm_pipelined
     attention
     nchw
 }

@@ -11,6 +11,7 @@ use crate::sim::{self, Outcome, SimulationError};
 use crate::timing::{L2, Timed};
 use crate::verify::{Actual, Check, Mismatch, Written};
 use gpu::suite::{Before, Buffer, OTHER_POISON, POISON};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::time::{Duration, Instant};
 
@@ -109,7 +110,7 @@ impl Asked {
 }
 
 /// How fast the device copies some number of bytes, in GB/s, read plus written: what a kernel's bandwidth is a share of.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct Copied {
     /// With a cold L2.
     pub cold: Option<f64>,

@@ -19,9 +19,10 @@
 //! - [`build`]: PTX from the sources of a package.
 //! - [`check`]: budgets of kernels, held to what they cost now.
 //! - [`claims`]: what the articles say that busload grew out of, judged by counts and results.
-//! - [`compare`]: two results files side by side, with a verdict for each row.
+//! - [`compare`]: results files side by side, with a verdict for each row.
 //! - [`explain`]: a kernel's source with the counts of each access, and why the worst is what it is.
 //! - [`fit`]: what fits counts that are not stated, where they are linear.
+//! - [`fleet`]: many GPUs of one kind, and which of them are slow.
 //! - [`foreign`]: kernels of anybody's PTX, launched as a launch file says.
 //! - [`front`]: what carries out the suite's kernels on the CPU: their source, or some build of them.
 //! - [`measure`]: takes samples of a time until they tell enough of it.
@@ -30,9 +31,11 @@
 //! - [`predict`]: predictions of what a launch costs on a GPU that need not be there, and how good they are.
 //! - [`cases`]: from what was asked for on the command line to kernels, cases and plans.
 //! - [`timing`]: times that were measured, and their statistics.
+//! - [`provenance`]: where results come from.
 //! - [`record`] and [`report`]: what came of a run, as data, as a table, as JSON.
 //! - [`repository`]: where files stand in the repository that one stands in.
 //! - [`results`]: files of results, read and checked.
+//! - [`schema`]: the layouts of what commands write as JSON.
 //! - [`sensors`]: what NVML tells of a GPU.
 //! - [`spatter`]: pattern files of Spatter, read and written.
 //! - [`stop`]: when samples tell enough.
@@ -84,6 +87,8 @@ pub mod explain;
 #[cfg(all(feature = "cli", not(target_os = "cuda")))]
 pub mod fit;
 #[cfg(all(feature = "cli", not(target_os = "cuda")))]
+pub mod fleet;
+#[cfg(all(feature = "cli", not(target_os = "cuda")))]
 pub mod foreign;
 #[cfg(all(feature = "cli", not(target_os = "cuda")))]
 pub mod front;
@@ -102,6 +107,8 @@ pub mod predict;
 #[cfg(all(feature = "cli", not(target_os = "cuda")))]
 pub mod profile;
 #[cfg(all(feature = "cli", not(target_os = "cuda")))]
+pub mod provenance;
+#[cfg(all(feature = "cli", not(target_os = "cuda")))]
 pub mod ptx;
 #[cfg(all(feature = "cli", not(target_os = "cuda")))]
 pub mod record;
@@ -111,6 +118,8 @@ pub mod report;
 pub mod repository;
 #[cfg(all(feature = "cli", not(target_os = "cuda")))]
 pub mod results;
+#[cfg(all(feature = "cli", not(target_os = "cuda")))]
+pub mod schema;
 #[cfg(all(feature = "cli", not(target_os = "cuda")))]
 pub mod sensors;
 #[cfg(all(feature = "cli", not(target_os = "cuda")))]

@@ -2,6 +2,7 @@
 
 use crate::stop::{Rule, Stop};
 use crate::timing::{L2, Stopped, Timed, quantile, sorted, timed};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
@@ -35,7 +36,7 @@ pub trait Timer {
 }
 
 /// What the L2 holds before the samples of a kernel: of one series of them, or of two.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Series {
     /// Nothing of the kernel's.
@@ -58,7 +59,7 @@ impl Series {
 }
 
 /// How samples are taken.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct Sampling {
     /// What the L2 holds before each.
     pub l2: Series,

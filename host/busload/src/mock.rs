@@ -11,6 +11,7 @@
 //! | `die` | the kernel whose launch ends the process, by SIGKILL |
 //! | `throttled` | the kernel whose clock is at half of the highest |
 //! | `dips` | the kernel whose clock is so in every third sample |
+//! | `slow` | the kernel that takes a quarter longer than on other GPUs |
 //! | `log` | a file to which the name of each kernel is added when its turn comes |
 //!
 //! Times are the same for the same seed, GPU, kernel and case. A result of it has `"on": "mock"` and `"verified": false` in a report
@@ -43,6 +44,8 @@ pub struct Settings {
     pub throttled: Option<String>,
     /// The kernel whose clock is too low now and then.
     pub dips: Option<String>,
+    /// The kernel that is slow.
+    pub slow: Option<String>,
     /// The file that tells which kernels had their turn.
     pub log: Option<String>,
 }
@@ -69,6 +72,7 @@ impl std::str::FromStr for Settings {
                 "die" => settings.die = Some(value.to_owned()),
                 "throttled" => settings.throttled = Some(value.to_owned()),
                 "dips" => settings.dips = Some(value.to_owned()),
+                "slow" => settings.slow = Some(value.to_owned()),
                 "log" => settings.log = Some(value.to_owned()),
                 _ => return Err(wrong()),
             }
@@ -100,7 +104,8 @@ impl Mock {
         let facts = Facts {
             name: "busload mock GPU".to_owned(),
             device,
-            uuid: Some([device as u8; 16]),
+            // One of another seed is another GPU.
+            uuid: Some(((u128::from(settings.seed) << 64) + u128::from(device)).to_be_bytes()),
             driver: "0.0".to_owned(),
             sm_count: 132,
             threads_per_sm: 2048,
@@ -122,11 +127,12 @@ impl Mock {
         // FNV-1a: the same on every machine and by every compiler.
         let hash = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
         let seed = text.bytes().fold(0xcbf2_9ce4_8422_2325, hash);
+        let is_slow = self.settings.slow.as_deref() == Some(kernel);
         MockTimer {
             settings: &self.settings,
             is_throttled: self.settings.throttled.as_deref() == Some(kernel),
             dips: self.settings.dips.as_deref() == Some(kernel),
-            ms: bytes as f64 / BYTES_A_MS + LAUNCH_MS,
+            ms: (bytes as f64 / BYTES_A_MS + LAUNCH_MS) * if is_slow { 1.25 } else { 1.0 },
             random: fastrand::Rng::with_seed(seed),
             taken: 0,
             elapsed: Duration::ZERO,

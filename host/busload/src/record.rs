@@ -2,12 +2,14 @@
 
 use crate::cuda::{Facts, Gpu};
 use crate::measure::Sampling;
+use crate::provenance;
 use crate::ptx::Ptx;
 use crate::sensors::Sensors;
 use crate::sim::{self, Blocks, Note};
 use crate::timing::Timed;
 use gpu::device::host::Space;
 use gpu::suite::{AxisKind, Launch, Value};
+use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -22,7 +24,7 @@ pub const READ: std::ops::RangeInclusive<u32> = 1..=SCHEMA;
 pub use crate::why::operation_name;
 
 /// Everything that one command found out.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize, Deserialize)]
 pub struct Report {
     /// The version of this layout.
     pub schema: u32,
@@ -55,12 +57,12 @@ impl Report {
     /// # Errors
     /// If a number in it is none.
     pub fn json(&self) -> serde_json::Result<String> {
-        Ok(serde_json::to_string_pretty(self)? + "\n")
+        provenance::json(self)
     }
 }
 
 /// A machine.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize, Deserialize)]
 pub struct Machine {
     /// `gpu`, `simulator`, or `mock`: a GPU whose times are made up, for tests of busload itself.
     pub kind: String,
@@ -141,7 +143,7 @@ fn hex(bytes: &[u8]) -> String {
 }
 
 /// A build of the kernels.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize, Deserialize)]
 pub struct PtxRecord {
     /// `llvm` or `nvvm`.
     pub backend: Option<String>,
@@ -159,7 +161,7 @@ impl From<&Ptx> for PtxRecord {
 }
 
 /// What came of one kernel on one case.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize, Deserialize)]
 #[serde(try_from = "Written")]
 pub struct Record {
     /// The kernel.
@@ -199,7 +201,7 @@ pub struct Record {
 
 /// A record as it is written. Where a field of a part is there, the others must be too: a part that makes no sense is not taken for
 /// one that is missing.
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 struct Written {
     kernel: String,
     family: String,
@@ -257,7 +259,7 @@ impl TryFrom<Written> for Record {
 }
 
 /// A launch.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct LaunchRecord {
     /// Blocks along x, y and z.
     pub grid: [u32; 3],
@@ -274,7 +276,7 @@ impl From<Launch> for LaunchRecord {
 }
 
 /// What an SM holds at a time of a launch, by the driver: registers, shared memory and threads allow no more.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct Occupancy {
     /// Blocks.
     pub blocks_per_sm: u32,
@@ -283,7 +285,7 @@ pub struct Occupancy {
 }
 
 /// What went wrong with a case.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize, Deserialize)]
 pub struct ErrorRecord {
     /// Which kind of error.
     pub kind: String,
@@ -292,7 +294,7 @@ pub struct ErrorRecord {
 }
 
 /// What the simulator counted.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize, Deserialize)]
 pub struct Simulated {
     /// Which blocks ran.
     pub blocks: BlocksRecord,
@@ -309,7 +311,7 @@ fn stated() -> bool {
 }
 
 /// Which blocks of a grid were simulated.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize, Deserialize)]
 pub struct BlocksRecord {
     /// Blocks of the grid.
     pub total: u64,
@@ -331,7 +333,7 @@ impl From<Blocks> for BlocksRecord {
 }
 
 /// What a source position asked for.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize, Deserialize)]
 #[allow(missing_docs, reason = "the columns of gpu::suite::Counts")]
 pub struct SiteRecord {
     pub file: String,
@@ -363,7 +365,7 @@ pub struct SiteRecord {
 }
 
 /// Transactions of a source position on the generation of GPUs that was asked for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct TransactionsRecord {
     /// How many.
     pub count: u64,

@@ -1,6 +1,7 @@
 //! Files of results, read: what `bench` and `profile` measured on a GPU, checked once for whoever goes by it.
 
 use crate::profile::Profiled;
+use crate::provenance::Process;
 use crate::record::{ErrorRecord, LaunchRecord, MOCK, Machine, PtxRecord, READ, Record, SCHEMA, typed};
 use crate::timing;
 use crate::timing::Timed;
@@ -15,6 +16,8 @@ pub struct Results {
     pub machine: Machine,
     /// The build of the kernels.
     pub ptx: PtxRecord,
+    /// Which process measured them, if a launcher started several.
+    pub process: Option<Process>,
     /// Whether the run that wrote it has not come to its end.
     pub unfinished: bool,
     /// What came of each kernel on each case, no two of the same.
@@ -111,9 +114,17 @@ struct Raw {
     #[serde(default)]
     ptx: Value,
     #[serde(default)]
+    provenance: Origin,
+    #[serde(default)]
     unfinished: bool,
     #[serde(default)]
     results: Vec<Value>,
+}
+
+/// What is read of where it comes from.
+#[derive(Default, Deserialize)]
+struct Origin {
+    process: Option<Process>,
 }
 
 /// Milliseconds that a launch may take: from a nanosecond to eleven days.
@@ -157,7 +168,7 @@ fn measurement_of(text: &str, wanted: &'static str) -> Result<Measurement, Resul
         return Err(ResultsError::Simulated);
     }
     check_machine(&machine).map_err(ResultsError::Machine)?;
-    let (unfinished, results) = (raw.unfinished, raw.results);
+    let (unfinished, process, results) = (raw.unfinished, raw.provenance.process, raw.results);
     if !is_bench {
         return Ok(Measurement::Profile { rows: each(results, counted)?, machine, unfinished });
     }
@@ -170,7 +181,7 @@ fn measurement_of(text: &str, wanted: &'static str) -> Result<Measurement, Resul
             false => Err("it stands twice".to_owned()),
         }
     })?;
-    Ok(Measurement::Bench(Results { machine, ptx, unfinished, rows }))
+    Ok(Measurement::Bench(Results { machine, ptx, process, unfinished, rows }))
 }
 
 /// The rows, each as `read` makes it.

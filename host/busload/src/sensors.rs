@@ -1,10 +1,11 @@
 //! What NVML tells of a GPU, as results keep it. Whatever it does not tell is not there.
 
 use crate::cuda;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// What holds for a whole run.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, JsonSchema, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Sensors {
     /// The GPU's name.
@@ -24,7 +25,7 @@ pub struct Sensors {
 }
 
 /// The GPU at one moment.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, JsonSchema, Serialize, Deserialize)]
 #[serde(default)]
 pub struct State {
     /// The clock of the SMs, in MHz.

@@ -4,7 +4,7 @@ use super::Usage;
 use super::devices::{self, devices, of_device};
 use super::gpu::{Work, on_gpu};
 use super::options::{from, on, ptx, selection};
-use super::output::{Output, json_as};
+use super::output::{Exports, Output};
 use super::resume::going_on;
 use super::sampling::{options, sampling};
 use super::selection::{OF_GPU, OF_SIMULATOR, On, chosen_machine, idle, load_ptx, refuse_idle, runs_on_gpu};
@@ -16,6 +16,7 @@ use crate::input;
 use crate::measure::{Sampling, Series};
 use crate::mock::{Mock, Settings};
 use crate::moved::Moved;
+use crate::provenance::{self, Process};
 use crate::ptx::Ptx;
 use crate::record::{MOCK, Machine};
 use crate::report::{self, Target};
@@ -23,6 +24,7 @@ use crate::suite::Suite;
 use anyhow::{Context, Result};
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
+use std::path::{Path, PathBuf};
 
 /// The command with its options.
 pub(super) fn command(suite: &Suite) -> Command {
@@ -44,7 +46,8 @@ pub(super) fn command(suite: &Suite) -> Command {
              busload bench --kernel transpose --json out.json   whatever ends it, what finished is in the file\n  \
              busload bench --kernel transpose --resume out.json and this goes on\n  \
              busload bench --stop entropy --max-time 5\n  \
-             busload bench --device all --parallel --json out.json",
+             busload bench --device all --parallel --json out.json\n  \
+             srun --ntasks-per-node=8 --gpus-per-task=1 busload bench --out-dir runs",
         )
         .arg(on().value_parser(PossibleValuesParser::new(machines)))
         .args(options())
@@ -55,6 +58,19 @@ pub(super) fn command(suite: &Suite) -> Command {
                 .value_name("FILE")
                 .conflicts_with("json")
                 .help("Go on with what --json wrote there: measure what it lacks, and write it there. Begins it if there is no such file"),
+        )
+        .arg(
+            Arg::new("out-dir")
+                .long("out-dir")
+                .value_name("DIR")
+                .conflicts_with_all(["json", "resume"])
+                .value_parser(value_parser!(PathBuf))
+                .help("Write the results as JSON into this folder, a file a GPU, as `fleet` reads them")
+                .long_help(
+                    "Write the results as JSON into this folder, a file a GPU, as `fleet` reads them. Under srun or mpirun each process \
+                     measures a GPU: the one that it sees alone, or else the one of its number on its machine. Its file has the names of \
+                     the machine and of the process.",
+                ),
         )
         .arg(
             Arg::new("profile")
@@ -83,7 +99,11 @@ pub(super) fn run(suite: &Suite, matches: &ArgMatches) -> Result<bool> {
         On::Mock => Ok(mock.devices.unwrap_or(1)),
         _ => cuda::devices(),
     };
-    let devices = devices(matches, listed)?;
+    let is_of_fleet = matches.contains_id("out-dir") && !matches.contains_id("device");
+    let devices = match provenance::of(suite).process.as_ref().filter(|_| is_of_fleet) {
+        Some(process) => vec![own_gpu(process, listed().map_err(|error| Usage(error.into()))?)?],
+        None => devices(matches, listed)?,
+    };
     if devices.len() > 1 && !devices::is_part(matches) {
         return devices::each(&devices, matches);
     }
@@ -110,7 +130,7 @@ fn without_gpu(suite: &Suite, matches: &ArgMatches, error: &GpuError) -> Result<
     if matches.contains_id("ptx") && !error.means_none() {
         return Err(anyhow::anyhow!("{error}"));
     }
-    if let Some(idle) = idle(matches, &["device", "resume", "profile"]) {
+    if let Some(idle) = idle(matches, &["device", "resume", "out-dir", "profile"]) {
         return Err(Usage(anyhow::anyhow!("{idle} without a GPU to use: {error}")).into());
     }
     let idle = idle(matches, &OF_GPU).map_or_else(String::new, |idle| format!(" {idle} here."));
@@ -133,13 +153,19 @@ fn measure(
     let moved = moved(matches, &machine)?;
     let resumed = matches.get_one::<String>("resume").map(|file| of_device(file, &machine, is_one_of_many));
     let before = resumed.as_ref().map(|file| going_on(file, &machine, &ptx.into(), &sampling)).transpose()?.flatten();
-    let json = match (&resumed, from) {
-        (_, Some(_)) => None,
-        (Some(file), None) => Some(Target::open("--resume", file).map_err(Usage)?),
-        (None, None) => json_as(matches, |file| of_device(file, &machine, is_one_of_many))?,
+    let mut exports = match from {
+        Some(_) => Exports::default(),
+        None => Exports::open_as(matches, |file| of_device(file, &machine, is_one_of_many))?,
     };
+    let file = match matches.get_one::<PathBuf>("out-dir") {
+        Some(folder) => Some(("--out-dir", in_folder(folder, suite, &machine)?)),
+        None => resumed.map(|file| ("--resume", file)),
+    };
+    if let (Some((option, file)), None) = (file, from) {
+        exports.json = Some(Target::open(option, &file).map_err(Usage)?);
+    }
     let first = first_line(matches, &machine, &sampling);
-    let mut output = Output::new("bench", machine, ptx, json, runs.len());
+    let mut output = Output::new("bench", machine, ptx, exports, runs.len());
     output.report.sampling = Some(sampling);
     if let Some(before) = before {
         output.go_on(before);
@@ -149,6 +175,36 @@ fn measure(
     }
     on_gpu(&Work { device, runs: &runs, asked: Asked::Measure(sampling), from, moved }, &mut output)?;
     if from.is_some() { Ok(true) } else { output.finish() }
+}
+
+/// The GPU of a process that a launcher started, of so many that it sees.
+fn own_gpu(process: &Process, listed: u32) -> Result<u32, Usage> {
+    let Process { rank, local_rank, .. } = process;
+    match (listed, local_rank) {
+        (0 | 1, _) => Ok(0),
+        (_, Some(local)) if *local < listed => Ok(*local),
+        (_, Some(local)) => Err(anyhow::anyhow!(
+            "rank {rank} is number {local} on its machine, and sees {listed} GPUs: start as many processes as there are GPUs, or give \
+             each its own by --device"
+        )
+        .into()),
+        (_, None) => Err(anyhow::anyhow!(
+            "rank {rank} sees {listed} GPUs, and the launcher does not say which process of its machine it is: give it one by --device"
+        )
+        .into()),
+    }
+}
+
+/// The file of a GPU in a folder, which is made if it is not there: no two processes have the same.
+fn in_folder(folder: &Path, suite: &Suite, machine: &Machine) -> Result<String, Usage> {
+    let shown = folder.display();
+    std::fs::create_dir_all(folder).with_context(|| format!("--out-dir {shown}: no folder can be made there"))?;
+    let name = match &provenance::of(suite).process {
+        Some(Process { rank, host, .. }) => format!("{host}-rank{rank}.json"),
+        None => format!("{}-gpu{}.json", provenance::host(), machine.device.unwrap_or(0)),
+    };
+    let plain = |c: char| if c.is_alphanumeric() || "-_.".contains(c) { c } else { '_' };
+    Ok(folder.join(name.chars().map(plain).collect::<String>()).to_string_lossy().into_owned())
 }
 
 /// What was measured, and how.

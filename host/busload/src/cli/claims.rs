@@ -45,6 +45,6 @@ pub(super) fn run(_: &Suite, matches: &ArgMatches) -> Result<bool> {
         anyhow::bail!("no claim can be judged: {reason}");
     }
     let object = serde_json::json!({ "schema": SCHEMA, "command": "claims", "claims": judged });
-    exports.write(&object, || report::claims_markdown(&judged), || report::claims_table(&judged))?;
+    exports.write(&object, &object["claims"], || report::claims_markdown(&judged), || report::claims_table(&judged))?;
     Ok(true)
 }

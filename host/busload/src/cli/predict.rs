@@ -1,7 +1,7 @@
 //! `predict`: how long kernels take on a GPU that need not be there.
 
 use super::Usage;
-use super::options::{axes, chosen, machine, threads};
+use super::options::{axes, chosen, exports, machine, threads};
 use super::output::{Exports, Progress, say_unfinished};
 use super::selection::{file_of_ptx, fronts, load_ptx, on_ptx, runs_on_gpu};
 use crate::cases::Sizes;
@@ -9,6 +9,7 @@ use crate::front::Front;
 use crate::input;
 use crate::parallel;
 use crate::predict::{self, Chip, Effort, Measured};
+use crate::provenance;
 use crate::ptx::Ptx;
 use crate::record::SCHEMA;
 use crate::report;
@@ -70,7 +71,7 @@ pub(super) fn command(suite: &Suite) -> Command {
                 .value_name("FILE")
                 .help("Write the predictions as a Markdown table, with every column; - is standard output"),
         );
-    axes(suite, chosen(command).args(machine("ptx")).arg(threads()))
+    axes(suite, chosen(command).args(exports()).args(machine("ptx")).arg(threads()))
 }
 
 /// Predicts; false if something could not be.
@@ -145,7 +146,12 @@ pub(super) fn run(suite: &Suite, matches: &ArgMatches) -> Result<bool> {
     let rows: Vec<_> = rows.into_inner().expect("no panic under this lock").into_iter().flatten().collect();
     progress.finish();
     let object = predictions(&chip, &rows);
-    exports.write(&object, || report::prediction_markdown(&chip.name, &rows), || report::prediction_table(&rows))?;
+    exports.write(
+        &object,
+        &object["results"],
+        || report::prediction_markdown(&chip.name, &rows),
+        || report::prediction_table(&rows),
+    )?;
     Ok(rows.iter().all(|row| row.error.is_none()))
 }
 
@@ -160,7 +166,7 @@ fn predictions_so_far(chip: &Chip, rows: &[Option<predict::Row>]) -> Result<Stri
     let rows: Vec<_> = rows.iter().flatten().cloned().collect();
     let mut object = predictions(chip, &rows);
     object["unfinished"] = true.into();
-    Ok(serde_json::to_string_pretty(&object)? + "\n")
+    Ok(provenance::json(&object)?)
 }
 
 /// How much to replay of a launch: `all` has no limit.

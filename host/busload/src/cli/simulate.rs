@@ -1,7 +1,7 @@
 //! `simulate`: runs kernels on the CPU and counts what they ask of the memory system.
 
 use super::options::{machine, selection};
-use super::output::{Output, json};
+use super::output::{Exports, Output};
 use super::selection::{beside, fronts, on_ptx, runs, simulator_options};
 use crate::bench;
 use crate::cases::{Run, Sizes};
@@ -53,8 +53,13 @@ pub(super) fn run(suite: &Suite, matches: &ArgMatches) -> Result<bool> {
     }
     let machine = Machine::simulator();
     let (front, runs) = on_ptx(suite, matches, runs(suite, matches, Sizes::Small, machine.sm_count)?)?;
-    let output =
-        Output::new("simulate", machine, front.ptx().expect("it carries out a build"), json(matches)?, runs.len());
+    let output = Output::new(
+        "simulate",
+        machine,
+        front.ptx().expect("it carries out a build"),
+        Exports::open(matches)?,
+        runs.len(),
+    );
     simulated(matches, &front, &runs, output)
 }
 
@@ -62,7 +67,7 @@ pub(super) fn run(suite: &Suite, matches: &ArgMatches) -> Result<bool> {
 pub(super) fn simulate(suite: &Suite, matches: &ArgMatches, command: &str, first: Option<&str>) -> Result<bool> {
     let machine = Machine::simulator();
     let runs = runs(suite, matches, Sizes::Small, machine.sm_count)?;
-    let output = Output::new(command, machine, &beside(suite), json(matches)?, runs.len());
+    let output = Output::new(command, machine, &beside(suite), Exports::open(matches)?, runs.len());
     if let Some(first) = first {
         output.say(first)?;
     }

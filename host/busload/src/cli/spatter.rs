@@ -2,14 +2,15 @@
 
 use super::Usage;
 use super::gpu::{Work, on_gpu};
-use super::options::{from, json_option, of_simulator, on, ptx};
-use super::output::{Output, json};
+use super::options::{exports, from, of_simulator, on, ptx};
+use super::output::{Exports, Output};
 use super::selection::{OF_GPU, OF_SIMULATOR, On, chosen_machine, idle, load_ptx, refuse_idle, simulator_options};
 use crate::bench::{self, Asked};
 use crate::cases::Run;
 use crate::cuda::Gpu;
 use crate::measure::{Sampling, Series};
 use crate::moved::Moved;
+use crate::provenance;
 use crate::record::{Machine, Report};
 use crate::report;
 use crate::sim::Options;
@@ -63,7 +64,7 @@ pub(super) fn command(_: &Suite) -> Command {
         )
         .arg(ptx())
         .arg(from())
-        .arg(json_option())
+        .args(exports())
         .args(of_simulator())
 }
 
@@ -94,9 +95,9 @@ pub(super) fn run(suite: &Suite, matches: &ArgMatches) -> Result<bool> {
         spatter::run(of, machine.sm_count).map_err(|error| Usage(anyhow::Error::new(error).context(file.clone())))
     });
     let runs = runs.collect::<Result<Vec<_>, _>>()?;
-    let json = if child.is_some() { None } else { json(matches)? };
+    let exports = if child.is_some() { Exports::default() } else { Exports::open(matches)? };
     let options = simulator_options(matches);
-    let mut output = Output::new("spatter", machine, &ptx, json, runs.len());
+    let mut output = Output::new("spatter", machine, &ptx, exports, runs.len());
     let mut seen = Vec::new();
     match gpu {
         Err(why) => {
@@ -204,5 +205,5 @@ fn with_spatter(report: &Report, configured: &[Configured], seen: &[[Seen; 2]]) 
             "stores": side(&seen[1]),
         });
     }
-    Ok(serde_json::to_string_pretty(&all)? + "\n")
+    Ok(provenance::json(&all)?)
 }

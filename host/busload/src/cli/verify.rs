@@ -3,7 +3,7 @@
 use super::Usage;
 use super::gpu::{Work, on_gpu};
 use super::options::{from, on, ptx, selection};
-use super::output::{Output, json};
+use super::output::{Exports, Output};
 use super::selection::{
     On, chosen_machine, fronts, load_ptx, on_ptx, refuse_idle, runs, runs_on_gpu, simulator_options,
 };
@@ -70,12 +70,12 @@ pub(super) fn run(suite: &Suite, matches: &ArgMatches) -> Result<bool> {
     // The same cases on all machines: large sizes are for measuring.
     let on_gpu_too = gpu.as_ref().map(|gpu| runs_on_gpu(suite, matches, Sizes::Small, gpu.facts().sm_count));
     let on_gpu_too = on_gpu_too.transpose()?.unwrap_or_default();
-    let json = if child.is_some() { None } else { json(matches)? };
+    let exports = if child.is_some() { Exports::default() } else { Exports::open(matches)? };
     let mut output = Output::new(
         "verify",
         machine,
         &ptx,
-        json,
+        exports,
         simulated.len() + on_ptx.as_ref().map_or(0, |(_, runs)| runs.len()) + on_gpu_too.len(),
     );
     // What is to be verified is not sampled.

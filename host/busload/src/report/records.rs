@@ -1,5 +1,6 @@
 //! What came of runs, as tables on the terminal.
 
+use super::escape::markdown;
 use super::table::{Column, Layout};
 use super::timed::{remarks, timed};
 use super::verdict::verdict;
@@ -35,6 +36,21 @@ fn table_in(records: &[Record], width: usize) -> String {
         text += &wrapped(&note, width, 0);
     }
     text + &below(records, width)
+}
+
+/// The same in Markdown.
+pub fn records_markdown(records: &[Record]) -> String {
+    let (simulated, on_gpu): (Vec<_>, Vec<_>) = records.iter().partition(|record| record.timed.is_none());
+    let (on_gpu, _) = without_most_copies(on_gpu);
+    let tables = [(!simulated.is_empty()).then(|| counted(&simulated)), (!on_gpu.is_empty()).then(|| timed(&on_gpu))];
+    let mut text = tables.into_iter().flatten().map(|table| table.markdown()).collect::<Vec<_>>().join("\n");
+    let failed = records.iter().filter_map(|record| Some((record, record.error.as_ref()?)));
+    for (number, (Record { kernel, case, on, .. }, error)) in failed.enumerate() {
+        let line =
+            markdown(&format!("{kernel} on {case} ({on}): {}: {}", error.kind, error.message.replace('\n', " ")));
+        text += &format!("{}- {line}\n", if number == 0 { "\n" } else { "" });
+    }
+    text
 }
 
 /// Which of the records are verified, on which machine.
