@@ -259,6 +259,32 @@ fn the_file_of_a_run_that_was_killed_says_so() {
     assert!(killed.unfinished && (1..2000).contains(&killed.results.len()), "{}", killed.results.len());
 }
 
+/// What was simulated by the time of a signal, drafts or not.
+#[test]
+fn a_simulation_that_is_asked_to_end_writes_what_finished() {
+    use std::os::unix::process::ExitStatusExt;
+    for (name, number) in [("-INT", 2), ("-TERM", 15)] {
+        let folder = folder();
+        let file = folder.path().join("out.json");
+        let sizes = (100_000..104_000).map(|size| size.to_string()).collect::<Vec<_>>().join(",");
+        let arguments = ["simulate", "-k", "^copy_coalesced$", "--elements", &sizes, "--json", "out.json"];
+        let mut command = shell(folder.path(), "true", "", &arguments);
+        let child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("a program");
+        let begun = Instant::now();
+        while !file.exists() {
+            assert!(begun.elapsed() < Duration::from_secs(60), "nothing is written");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        let asked = Command::new("kill").args([name, &child.id().to_string()]).status().expect("kill");
+        assert!(asked.success());
+        let output = child.wait_with_output().expect("it ran");
+        assert_eq!(output.status.signal(), Some(number), "{output:?}");
+        assert!(said(&output).contains("what finished is in"), "{output:?}");
+        assert!(report_in(file).unfinished);
+        assert_eq!(folder.path().read_dir().expect("the folder").count(), 1, "nothing else is left");
+    }
+}
+
 /// The committed results of an H200.
 fn measured() -> Value {
     let file = root().join("results/nvidia-h200/bench.json");

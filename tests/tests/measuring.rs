@@ -455,6 +455,15 @@ fn each_gpu_has_a_file_of_its_own_one_after_another_or_at_once() {
     let go_on = ["--resume", "out.json", "--device", "all", "--mock", "devices=3"];
     ended(bench(folder.path(), &go_on), 0);
     assert_eq!(results(&report(&folder.path().join("out.gpu1.json"))), results(&at_once[1]));
+    // One that is killed leaves the others alone.
+    let killed = ["--device", "0,1", "--parallel", "--json", "killed.json", "--mock", "devices=2,die=transpose_tiled"];
+    let output = ended(bench(folder.path(), &killed), 1);
+    assert!(said(&output).contains("GPU 0: its process was ended (signal: 9"), "{output:?}");
+    for (device, whole) in at_once.iter().take(2).enumerate() {
+        let left = report(&folder.path().join(format!("killed.gpu{device}.json")));
+        let (left, whole) = (results(&left), results(whole));
+        assert!(!left.is_empty() && left.len() < whole.len() && whole.starts_with(&left), "GPU {device}");
+    }
     for (arguments, reason) in [
         (&["--device", "7"][..], "--device 7: there is no such GPU, they are numbered from 0 to 0"),
         (&["--device", "first"], "not the number of a GPU, or all"),
@@ -480,7 +489,7 @@ fn bytes_that_moved_stand_beside_those_that_must() {
     let arguments = ["--sizes", "small", "--profile", "profile.json", "--json", "out.json"];
     let table = ended(bench(folder.path(), &arguments), 0).stdout;
     let table = String::from_utf8(table).expect("text");
-    assert!(table.contains("must move") && table.contains("moved"), "{table}");
+    assert!(table.contains("must") && table.contains("DRAM") && table.contains("moved"), "{table}");
     let found = report(&folder.path().join("out.json"));
     let row = |kernel: &str| {
         let profiled = of_mock["results"].as_array().expect("a list").iter().find(|row| row["kernel"] == kernel);

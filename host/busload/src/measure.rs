@@ -78,7 +78,7 @@ pub struct Sampling {
 }
 
 impl Sampling {
-    /// Of every kernel at least as many samples as fill the columns, more where they scatter, and half a second of it at most.
+    /// 30 samples of each kernel; more of one whose samples scatter, for half a second at most.
     pub const DEFAULT: Self = Self {
         l2: Series::Cold,
         warm_up: 3,

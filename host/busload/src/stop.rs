@@ -131,8 +131,6 @@ pub(crate) struct Entropy {
     count: u32,
     /// How often each time came, by its bits.
     times: BTreeMap<u64, u32>,
-    /// The sum of `c log2 c` over those.
-    sum: f64,
     last: VecDeque<f64>,
 }
 
@@ -143,15 +141,11 @@ impl Entropy {
 
     fn add(&mut self, ms: f64) {
         self.count += 1;
-        let term = |count: u32| f64::from(count) * f64::from(count).log2();
-        let count = self.times.entry(ms.to_bits()).or_default();
-        if *count > 0 {
-            self.sum -= term(*count);
-        }
-        *count += 1;
-        self.sum += term(*count);
-        let all = f64::from(self.count);
-        keep(&mut self.last, Self::WINDOW, all.log2() - self.sum / all);
+        *self.times.entry(ms.to_bits()).or_default() += 1;
+        let shares = self.times.values().map(|count| f64::from(*count) / f64::from(self.count));
+        // Summed up anew each time: of one time alone it is 0, and not nearly so.
+        let entropy = -shares.map(|share| share * share.log2()).sum::<f64>();
+        keep(&mut self.last, Self::WINDOW, entropy);
     }
 
     fn met(&self) -> Option<Stopped> {

@@ -120,7 +120,7 @@ fn started(device: u32, command: &mut Command) -> Result<Child> {
 }
 
 fn one(device: u32, watch: &Watch) -> Result<ExitStatus> {
-    let statuses = ended(watch, &mut [started(device, &mut command(device)?)?])?;
+    let statuses = ended(watch.wait(&mut [started(device, &mut command(device)?)?]))?;
     Ok(statuses[0])
 }
 
@@ -142,7 +142,7 @@ fn at_once(devices: &[u32], watch: &Watch) -> Result<Vec<ExitStatus>> {
             }
         }
     }
-    let statuses = ended(watch, &mut children);
+    let waited = watch.wait(&mut children);
     for [out, err] in &files {
         report::print(&input::text(out.path(), input::RESULTS)?)?;
         let said = input::text(err.path(), input::RESULTS)?;
@@ -150,12 +150,14 @@ fn at_once(devices: &[u32], watch: &Watch) -> Result<Vec<ExitStatus>> {
             report::say(&said);
         }
     }
-    statuses
+    // They are removed before this process may end.
+    drop(files);
+    ended(waited)
 }
 
-/// Waits for them. Asked to end, this process ends when they have.
-fn ended(watch: &Watch, children: &mut [Child]) -> Result<Vec<ExitStatus>> {
-    match watch.wait(children) {
+/// How they ended. This process, if it was asked to, ends now that they have.
+fn ended(waited: Result<Vec<ExitStatus>, Unfinished>) -> Result<Vec<ExitStatus>> {
+    match waited {
         Err(Unfinished::Interrupted(signal)) => end_by(signal),
         Err(Unfinished::Io(error)) => Err(error).context("the processes of the GPUs"),
         Ok(statuses) => Ok(statuses),

@@ -1,8 +1,9 @@
 //! Runs on a GPU, for the commands that verify and those that measure.
 //!
 //! After a launch that failed on the GPU, CUDA takes no further call from the process. So the cases after it run in a child: the same
-//! command with `--from=N`. It reads the device's copies as JSON from its standard input, and writes a line of JSON for each case as soon
-//! as it is done, so that nothing is lost of what it finished, whatever ends it.
+//! command with `--from=N`. It reads the device's copies as a line of JSON from its standard input, writes a line of JSON for each case as
+//! soon as it is done, and reads a line before it begins the next: then the parent has kept it. Whatever ends either of them, nothing
+//! is lost of what was finished.
 
 use super::output::Output;
 use crate::bench::{self, Asked, COPY, Copied, Device};
@@ -128,12 +129,19 @@ impl Work<'_> {
     }
 }
 
-/// More bytes than the copies of all sizes take.
-const MOST: u64 = 1 << 20;
+/// More bytes than the copies of all sizes take, and a line for each case.
+const MOST: u64 = 16 << 20;
 
 /// Runs the cases from the `first` on, and tells the parent of each.
 fn as_child(work: &Work<'_>, first: usize, output: &Output) -> Result<()> {
-    let copies = serde_json::from_reader(std::io::stdin().lock().take(MOST)).context("--from: standard input")?;
+    let mut input = BufReader::new(std::io::stdin().lock().take(MOST));
+    let mut next_line = || -> Result<String> {
+        let mut line = String::new();
+        input.read_line(&mut line).context("--from: standard input")?;
+        anyhow::ensure!(line.ends_with('\n'), "--from: whoever asked for it is gone");
+        Ok(line)
+    };
+    let copies = serde_json::from_str(&next_line()?).context("--from: standard input")?;
     for number in first..work.runs.len() {
         if output.has(&work.runs[number]) {
             continue;
@@ -146,6 +154,7 @@ fn as_child(work: &Work<'_>, first: usize, output: &Output) -> Result<()> {
         if done.lost {
             break;
         }
+        next_line()?;
     }
     Ok(())
 }
@@ -204,14 +213,15 @@ fn in_child(first: usize, copies: &Copies, mut done: impl FnMut(Done)) -> Result
     let mut started = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().context("a new process")?;
     let (stdin, stdout) = (started.stdin.take(), started.stdout.take());
     *child() = Some(started);
-    if let Some(mut stdin) = stdin {
-        // One that ends before it reads says why by its status.
-        let _ = stdin.write_all(serde_json::to_string(copies)?.as_bytes());
-    }
+    let mut stdin = stdin.context("its input")?;
+    // One that ends before it reads says why by its status.
+    let mut tell = |line: &str| drop(stdin.write_all(format!("{line}\n").as_bytes()));
+    tell(&serde_json::to_string(copies)?);
     for line in BufReader::new(stdout.context("its output")?).split(b'\n') {
         let Ok(line) = line else { break };
         if let Ok(line) = serde_json::from_slice(&line) {
             done(line);
+            tell("");
         }
     }
     loop {

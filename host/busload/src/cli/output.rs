@@ -89,6 +89,11 @@ impl Output {
     /// Adds results that took long to get: whatever ends this process, the file has them.
     pub(super) fn keep(&mut self, records: impl IntoIterator<Item = Record>) {
         self.report.results.extend(records);
+        self.save();
+    }
+
+    /// Has the file hold what there is.
+    pub(super) fn save(&self) {
         if let Some(json) = &self.exports.json {
             json.keep(|| Ok(self.report.json()?));
         }

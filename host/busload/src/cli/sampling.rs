@@ -35,6 +35,7 @@ pub(super) fn options() -> [Arg; 7] {
             .value_parser(value_parser!(u32).range(1..=MOST_SAMPLES)),
         Arg::new("max-noise")
             .long("max-noise")
+            .allow_negative_numbers(true)
             .value_name("PERCENT")
             .help("The noise below which --stop stdrel is met")
             .value_parser(|text: &str| number(text, 0.0, 100.0))
@@ -47,12 +48,14 @@ pub(super) fn options() -> [Arg; 7] {
             .default_value(min_samples.to_string()),
         Arg::new("max-time")
             .long("max-time")
+            .allow_negative_numbers(true)
             .value_name("SECONDS")
             .help("Stop after so long, met or not, once there are --min-samples")
             .value_parser(|text: &str| number(text, 0.0, 86_400.0))
             .default_value(shown(max_time_s)),
         Arg::new("min-clock")
             .long("min-clock")
+            .allow_negative_numbers(true)
             .value_name("PERCENT")
             .help("Discard samples taken while the clock of the SMs is below so much of its maximum; 0 takes them all")
             .long_help(

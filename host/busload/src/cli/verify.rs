@@ -60,7 +60,7 @@ pub(super) fn run(suite: &Suite, matches: &ArgMatches) -> Result<bool> {
             .ok(),
     };
     let child = matches.get_one::<usize>("from").copied();
-    let machine = gpu.as_ref().map_or_else(Machine::simulator, |gpu| Machine::gpu(gpu));
+    let machine = gpu.as_ref().map_or_else(Machine::simulator, Machine::gpu);
     let simulated = match (on, child) {
         (On::Gpu, _) | (_, Some(_)) => Vec::new(),
         (On::Auto | On::Sim | On::Mock, None) => runs(suite, matches, Sizes::Small, Machine::simulator().sm_count)?,

@@ -110,7 +110,7 @@ fn times_that_drift_end_by_time_and_the_median_is_the_middle() {
 
 #[test]
 fn times_of_two_kinds_show_in_every_statistic() {
-    let taken = taken(&PLAIN, |i| Some((if i % 2 == 0 { 1.0 } else { 2.0 }, None)));
+    let taken = taken(&PLAIN, |i| Some((if i.is_multiple_of(2) { 1.0 } else { 2.0 }, None)));
     assert_eq!(taken.stopped, Stopped::SteadyNoise);
     let count = taken.samples.len() as f64;
     let timed = taken.timed(L2::Cold, 1, None, None);
@@ -123,7 +123,7 @@ fn times_of_two_kinds_show_in_every_statistic() {
 
 #[test]
 fn an_outlier_is_named_and_moves_no_median() {
-    let sampling = Sampling::exactly(40, Series::Cold);
+    let sampling = Sampling { warm_up: 0, ..Sampling::exactly(40, Series::Cold) };
     let with = |far: f64| {
         let mut times = normal(7, 0.002);
         taken(&sampling, move |i| times(i).map(|(ms, mhz)| (if i == 17 { far } else { ms }, mhz))).timed(
@@ -137,7 +137,7 @@ fn an_outlier_is_named_and_moves_no_median() {
     assert_eq!((without.outliers, far.outliers), (vec![], vec![17]));
     assert!((without.median_ms - far.median_ms).abs() < 1e-3);
     // Steps of the events' clock are no outliers, though most samples are equal.
-    let steps = taken(&sampling, |i| Some((if i % 10 == 0 { 0.010_01 } else { 0.01 }, None)));
+    let steps = taken(&sampling, |i| Some((if i.is_multiple_of(10) { 0.010_01 } else { 0.01 }, None)));
     assert_eq!(steps.timed(L2::Cold, 1, None, None).outliers, [0; 0]);
 }
 
@@ -154,7 +154,7 @@ fn samples_at_a_low_clock_are_discarded_counted_and_others_taken() {
     let timed = taken.timed(L2::Cold, 1, None, None);
     assert_eq!((timed.discarded, timed.sm_mhz), (15, vec![1500; 30]));
     // Without a clock, or without one to hold it to, all count.
-    let low = |i: u32| Some((1.0, (i % 2 == 0).then_some(100)));
+    let low = |i: u32| Some((1.0, i.is_multiple_of(2).then_some(100)));
     let all = measure(&PLAIN, L2::Cold, None, &mut self::sequence(low)).expect("samples");
     assert_eq!((all.samples.len(), all.discarded), (30, 0));
     assert!(all.timed(L2::Cold, 1, None, None).sm_mhz.is_empty(), "some clocks were not read");

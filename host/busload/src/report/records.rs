@@ -329,10 +329,10 @@ mod tests {
         Sectors (32 bytes) and wavefronts of an operation: a request, on average; in brackets the ideal. Global requests,
         sectors and bytes moved: of all operations, in all. Used: bytes that lanes want, as a share of those moved.
 
-         kernel     case  median     min  spread          GB/s      of  occupancy     cycles  verified
-                              ms      ms          read+written    copy             a request
-        ──────────────────────────────────────────────────────────────────────────────────────────────
-         copy_vec4  4096  0.5000  0.2500  25.0 %          2000  50.0 %       50 %       1.25  yes
+         kernel     case  median      95 %     min  spread          GB/s      of  occupancy     cycles  verified
+                              ms  interval      ms          read+written    copy             a request
+        ────────────────────────────────────────────────────────────────────────────────────────────────────────
+         copy_vec4  4096  0.5000  ±50.00 %  0.2500  25.0 %          2000  50.0 %       50 %       1.25  yes
 
         copy_coalesced on 4096, copy.rs:1:1, global atomic:
           all lanes of a request add integers to one address: where the compiler knows it, one lane adds their sum.
