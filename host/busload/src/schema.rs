@@ -14,8 +14,11 @@ use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, SchemaGenerator};
 use serde::Serialize;
 
+/// Makes the schema of a layout.
+type Layout = fn(SchemaGenerator) -> schemars::Schema;
+
 /// Commands that write JSON, each with the layout of that.
-const LAYOUTS: [(&str, fn(SchemaGenerator) -> schemars::Schema); 13] = [
+const LAYOUTS: [(&str, Layout); 13] = [
     ("bench", root::<Report>),
     ("simulate", root::<Report>),
     ("verify", root::<Report>),
