@@ -124,7 +124,6 @@ fn replace(path: &Path, text: &str) -> Result<()> {
     let mut file = temporary(path)?;
     file.write_all(text.as_bytes())?;
     // Some systems tell only now that there is no room.
-    file.as_file().sync_all()?;
     file.persist(path)?;
     Ok(())
 }
