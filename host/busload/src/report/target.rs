@@ -67,7 +67,7 @@ impl Target {
     /// If it cannot be written.
     pub fn write(&self, text: &str) -> Result<()> {
         match self {
-            Self::File { path, .. } => replace(path, text).with_context(|| path.display().to_string()),
+            Self::File { path, .. } => replace(path, text, true).with_context(|| path.display().to_string()),
             Self::Stream(path) => std::fs::write(path, text).with_context(|| path.display().to_string()),
             Self::StandardOutput => super::print(text),
         }
@@ -85,13 +85,13 @@ impl Target {
     }
 
     fn draft(&self, now: bool, text: impl FnOnce() -> Result<String>) {
-        let Self::File { drafts, .. } = self else { return };
+        let Self::File { path, drafts } = self else { return };
         let mut drafts = drafts.lock().unwrap_or_else(PoisonError::into_inner);
         let begun = Instant::now();
         if !now && !drafts.is_due(begun) {
             return;
         }
-        let written = text().and_then(|text| self.write(&text));
+        let written = text().and_then(|text| replace(path, &text, false).with_context(|| path.display().to_string()));
         if let (Err(error), false) = (&written, drafts.failed) {
             super::say(&format!("warning: {error:#}; what comes is tried to be written again"));
         }
@@ -119,11 +119,15 @@ pub fn hold() -> MutexGuard<'static, ()> {
     REPLACING.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn replace(path: &Path, text: &str) -> Result<()> {
+/// The last report is on the disk when this returns; whatever ends the process leaves any of them whole.
+fn replace(path: &Path, text: &str, is_last: bool) -> Result<()> {
     let _held = hold();
     let mut file = temporary(path)?;
     file.write_all(text.as_bytes())?;
-    // Some systems tell only now that there is no room.
+    if is_last {
+        // Some systems tell only now that there is no room.
+        file.as_file().sync_all()?;
+    }
     file.persist(path)?;
     Ok(())
 }
