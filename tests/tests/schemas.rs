@@ -68,7 +68,7 @@ fn every_command_writes_what_its_schema_describes() {
             "simulate",
             json(at, 0, &["simulate", "-k", "^(copy|bank|transpose)_", "--elements", "1000", "--shape", "64"]),
         ),
-        ("simulate", json(at, 1, &["simulate", "-k", "^sync_missing_barrier$", "--arch", "cc12"])),
+        ("simulate", json(at, 1, &["simulate", "-k", "sync_missing_barrier", "--arch", "cc12"])),
         ("verify", json(at, 0, &["verify", "-k", "^copy_vec4$", "--elements", "1000"])),
         ("predict", json(at, 0, &["predict", "--chip", "h200", "-k", "^latency_", "--measured", &bench])),
         ("explain", json(at, 0, &["explain", "transpose_tiled", "--shape", "64"])),
