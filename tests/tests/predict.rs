@@ -133,7 +133,8 @@ fn json_and_markdown_hold_what_the_table_shows() {
 /// The object that `predict --json` wrote, held to its layout, and its rows.
 fn read(json: &str) -> (Json, Vec<Row>) {
     let object: Json = serde_json::from_str(json).expect("JSON");
-    assert_eq!((&object["schema"], &object["command"]), (&Json::from(2), &Json::from("predict")));
+    assert!([1, 2].contains(&object["schema"].as_u64().unwrap_or(0)), "{}", object["schema"]);
+    assert_eq!(object["command"], "predict");
     let rows: Vec<Row> = serde_json::from_value(object["results"].clone()).expect("rows");
     assert!(!rows.is_empty(), "nothing was predicted");
     let score: Score = serde_json::from_value(object["score"].clone()).expect("a score");
@@ -232,7 +233,7 @@ fn a_description_that_was_printed_is_a_chip_and_predicts_the_same() {
             let assert = predict(folder.path(), &[&["--chip", chip, "--json", "-"], &TINY[..]].concat()).success();
             String::from_utf8(assert.get_output().stdout.clone()).expect("text")
         };
-        assert_eq!(of("chip.json"), of(name), "{name}");
+        assert_eq!(found(&of("chip.json")), found(&of(name)), "{name}");
     }
 }
 
