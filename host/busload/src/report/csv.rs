@@ -77,9 +77,9 @@ mod tests {
             json!({ "case": "8x8", "error": { "kind": "race" }, "kernel": "transpose", "params": { "shape": [8, 8] } }),
         ];
         insta::assert_snapshot!(csv(&rows).expect("text"), @r#"
-        kernel,case,launch.grid,launch.shared_bytes,error.kind,params.shape
-        gather,"4, ""sorted""",2x1x1,0,,
-        transpose,8x8,,,race,8x8
+        kernel,case,error.kind,params.shape,launch.grid,launch.shared_bytes
+        gather,"4, ""sorted""",,,2x1x1,0
+        transpose,8x8,race,8x8,,
         "#);
         assert_eq!(csv(&[]).expect("text"), "\"\"\n");
     }
