@@ -24,6 +24,7 @@
 //! - [`fit`]: what fits counts that are not stated, where they are linear.
 //! - [`foreign`]: kernels of anybody's PTX, launched as a launch file says.
 //! - [`front`]: what carries out the suite's kernels on the CPU: their source, or some build of them.
+//! - [`plots`]: plots of results, as SVG, PNG and one page.
 //! - [`predict`]: predictions of what a launch costs on a GPU that need not be there, and how good they are.
 //! - [`cases`]: from what was asked for on the command line to kernels, cases and plans.
 //! - [`timing`]: times that were measured, and their statistics.
@@ -83,10 +84,14 @@ pub mod fit;
 pub mod foreign;
 #[cfg(all(feature = "cli", not(target_os = "cuda")))]
 pub mod front;
+#[cfg(all(feature = "cli", not(target_os = "cuda")))]
+mod html;
 #[cfg(not(target_os = "cuda"))]
 pub mod judge;
 #[cfg(not(target_os = "cuda"))]
 pub mod launch;
+#[cfg(all(feature = "cli", not(target_os = "cuda")))]
+pub mod plots;
 #[cfg(all(feature = "cli", not(target_os = "cuda")))]
 pub mod predict;
 #[cfg(all(feature = "cli", not(target_os = "cuda")))]

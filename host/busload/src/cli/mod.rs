@@ -13,6 +13,7 @@ mod output;
 mod predict;
 mod profile;
 mod ptx;
+mod report;
 mod run;
 mod selection;
 mod simulate;
@@ -21,7 +22,7 @@ mod verify;
 
 pub use doctor::run_doctor;
 
-use crate::report;
+use crate::report::say;
 use crate::suite::Suite;
 use anyhow::Result;
 use clap::{ArgMatches, Command};
@@ -36,7 +37,7 @@ pub struct Usage(#[from] pub anyhow::Error);
 type Entry = (fn(&Suite) -> Command, fn(&Suite, &ArgMatches) -> Result<bool>);
 
 /// Every command, in the order of `--help`.
-const COMMANDS: [Entry; 14] = [
+const COMMANDS: [Entry; 15] = [
     (bench::command, bench::run),
     (simulate::command, simulate::run),
     (verify::command, verify::run),
@@ -49,6 +50,7 @@ const COMMANDS: [Entry; 14] = [
     (list::command, list::run),
     (claims::command, claims::run),
     (compare::command, compare::run),
+    (report::command, report::run),
     (doctor::command, doctor::run),
     (ptx::command, ptx::run),
 ];
@@ -110,7 +112,7 @@ pub fn exit_code(result: Result<bool>) -> ExitCode {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::from(1),
         Err(error) => {
-            report::say(&format!("error: {error:#}"));
+            say(&format!("error: {error:#}"));
             ExitCode::from(if error.is::<Usage>() { 2 } else { 1 })
         }
     }

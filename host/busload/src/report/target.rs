@@ -66,10 +66,18 @@ impl Target {
     /// # Errors
     /// If it cannot be written.
     pub fn write(&self, text: &str) -> Result<()> {
+        self.write_bytes(text.as_bytes())
+    }
+
+    /// The same of what is no text.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn write_bytes(&self, report: &[u8]) -> Result<()> {
         match self {
-            Self::File { path, .. } => replace(path, text).with_context(|| path.display().to_string()),
-            Self::Stream(path) => std::fs::write(path, text).with_context(|| path.display().to_string()),
-            Self::StandardOutput => super::print(text),
+            Self::File { path, .. } => replace(path, report).with_context(|| path.display().to_string()),
+            Self::Stream(path) => std::fs::write(path, report).with_context(|| path.display().to_string()),
+            Self::StandardOutput => super::print_bytes(report),
         }
     }
 
@@ -101,9 +109,9 @@ impl Drafts {
     }
 }
 
-fn replace(path: &Path, text: &str) -> Result<()> {
+fn replace(path: &Path, report: &[u8]) -> Result<()> {
     let mut file = temporary(path)?;
-    file.write_all(text.as_bytes())?;
+    file.write_all(report)?;
     file.persist(path)?;
     Ok(())
 }
