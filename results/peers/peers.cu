@@ -363,6 +363,19 @@ KERNEL particles_aos_vec4(float* particles, size_t n, float dt) {
     }
 }
 
+KERNEL particles_aos_pair(float* particles, size_t n, float dt) {
+    size_t i = index_x();
+    float4 half = make_float4(0, 0, 0, 0);
+    if (i < 2 * n) half = ((float4*)particles)[i];
+    float v = __shfl_down_sync(~0u, half.x, 1), w = __shfl_down_sync(~0u, half.y, 1);
+    if (lane_id() % 2 == 0) {
+        half.x = fmaf(half.w, dt, half.x);
+        half.y = fmaf(v, dt, half.y);
+        half.z = fmaf(w, dt, half.z);
+    }
+    if (i < 2 * n) ((float4*)particles)[i] = half;
+}
+
 KERNEL particles_aosoa(float* particles, size_t n, float dt) {
     size_t i = index_x();
     if (i < n) {
@@ -431,6 +444,34 @@ KERNEL scatter_indexed(const float* src, const unsigned* index, float* dst, size
     if (i < n) dst[index[i]] = src[i];
 }
 
+KERNEL gather_vec4(const float* src, const unsigned* index, float* dst, size_t n) {
+    size_t i = index_x();
+    if (i < n / 4) {
+        uint4 from = ((const uint4*)index)[i];
+        ((float4*)dst)[i] = make_float4(src[from.x], src[from.y], src[from.z], src[from.w]);
+    }
+    if (i < n % 4) {
+        size_t last = n - n % 4 + i;
+        dst[last] = src[index[last]];
+    }
+}
+
+KERNEL scatter_vec4(const float* src, const unsigned* index, float* dst, size_t n) {
+    size_t i = index_x();
+    if (i < n / 4) {
+        uint4 to = ((const uint4*)index)[i];
+        float4 value = ((const float4*)src)[i];
+        dst[to.x] = value.x;
+        dst[to.y] = value.y;
+        dst[to.z] = value.z;
+        dst[to.w] = value.w;
+    }
+    if (i < n % 4) {
+        size_t last = n - n % 4 + i;
+        dst[index[last]] = src[last];
+    }
+}
+
 KERNEL embedding_thread_a_row(const float* table, const unsigned* indices, float* dst, size_t n, size_t width,
                               size_t pitch) {
     size_t i = index_x();
@@ -458,6 +499,26 @@ KERNEL embedding_warp_a_row(const float* table, const unsigned* indices, float* 
 KERNEL embedding_warp_a_row_vec4(const float* table, const unsigned* indices, float* dst, size_t n, size_t vectors) {
     size_t i = index_x() / 32;
     if (i < n) copy_row((const float4*)table, (float4*)dst, i, indices[i], vectors, vectors);
+}
+
+// Four rows a half warp, all on their way at a time.
+KERNEL embedding_half_warp_a_row_vec4(const float* table, const unsigned* indices, float* dst, size_t n,
+                                      size_t vectors) {
+    const float4* from = (const float4*)table;
+    float4* to = (float4*)dst;
+    size_t first = (size_t)blockIdx.x * 64 + threadIdx.x / 16, rows[4];
+#pragma unroll
+    for (unsigned k = 0; k < 4; k++)
+        if (first + 16 * k < n) rows[k] = indices[first + 16 * k];
+    for (size_t x = threadIdx.x % 16; x < vectors; x += 16) {
+        float4 values[4];
+#pragma unroll
+        for (unsigned k = 0; k < 4; k++)
+            if (first + 16 * k < n) values[k] = from[rows[k] * vectors + x];
+#pragma unroll
+        for (unsigned k = 0; k < 4; k++)
+            if (first + 16 * k < n) to[(first + 16 * k) * vectors + x] = values[k];
+    }
 }
 
 // ---- matrix
@@ -810,13 +871,13 @@ static __device__ float strided_sum_vec4(const float* src, size_t n) {
     return sum;
 }
 
-// The sum of the block's eight warps' values, in its thread 0.
-static __device__ float block_sum(float sum) {
-    __shared__ float sums[8];
+// The sum of the values of the block's warps, in its thread 0.
+template <unsigned warps = 8> static __device__ float block_sum(float sum) {
+    __shared__ float sums[warps];
     sum = warp_sum(sum);
     if (lane_id() == 0) sums[threadIdx.x / 32] = sum;
     __syncthreads();
-    return warp_sum(threadIdx.x < 8 ? sums[threadIdx.x] : 0);
+    return warp_sum(threadIdx.x < warps ? sums[threadIdx.x] : 0);
 }
 
 KERNEL reduce_grid_stride(const float* src, float* dst, size_t n) {
@@ -842,6 +903,22 @@ KERNEL reduce_partials(const float* src, float* dst, size_t n) {
 KERNEL reduce_final(const float* src, float* dst, size_t n) {
     float sum = block_sum(strided_sum(src, n));
     if (threadIdx.x == 0) dst[0] = sum;
+}
+
+KERNEL reduce_vec4_tiles(const float* src, float* dst, size_t n) {
+    float sum = 0;
+    for (size_t first = (size_t)2048 * blockIdx.x; first < n / 4; first += (size_t)2048 * gridDim.x) {
+        float4 vectors[4] = {};
+#pragma unroll
+        for (unsigned k = 0; k < 4; k++) {
+            size_t i = first + 512 * k + threadIdx.x;
+            if (i < n / 4) vectors[k] = ((const float4*)src)[i];
+        }
+        sum += (total(vectors[0]) + total(vectors[1])) + (total(vectors[2]) + total(vectors[3]));
+    }
+    if (index_x() < n % 4) sum += src[n - n % 4 + index_x()];
+    sum = block_sum<16>(sum);
+    if (threadIdx.x == 0) atomicAdd(dst, sum);
 }
 
 // ---- sync

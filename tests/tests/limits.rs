@@ -3,7 +3,7 @@
 #![cfg(target_os = "linux")]
 
 use busload::record::Report;
-use busload_tests::root;
+use busload_tests::{found, root};
 use serde_json::Value;
 use std::fs::File;
 use std::os::unix::fs::PermissionsExt;
@@ -122,17 +122,18 @@ fn fewer_threads_find_the_same() {
     }
     let output = ended(alone, 1);
     assert!(said(&output).contains("the system starts no thread"), "{output:?}");
-    let expected = unlimited(&arguments);
+    let results = |json: &[u8]| found(std::str::from_utf8(json).expect("text")).to_owned();
+    let expected = results(&unlimited(&arguments));
     for processes in [2, 3, 6] {
         let mut some = limited(processes);
         if as_another(folder.path(), &mut some) {
-            assert!(ended(some, 0).stdout == expected, "{processes} processes");
+            assert!(results(&ended(some, 0).stdout) == expected, "{processes} processes");
         }
     }
     // Of those with a stack of a GiB each there is room for two.
     let mut few = shell(folder.path(), "ulimit -v 3000000", "", &arguments);
     few.env("RUST_MIN_STACK", (1u64 << 30).to_string());
-    assert!(ended(few, 0).stdout == expected);
+    assert!(results(&ended(few, 0).stdout) == expected);
 }
 
 /// Each of a block's 1024 threads waits on a stack of its own, of which a process has room for no more than some ten thousand.
@@ -198,7 +199,8 @@ fn results_are_kept_where_standard_output_takes_nothing() {
     let folder = folder();
     let with_file = some(&["simulate"], &["--json", "out.json"]);
     let expected = report(&unlimited(&some(&["simulate"], &["--json", "-"]))).json().expect("JSON");
-    let kept = || std::fs::read_to_string(folder.path().join("out.json")).expect("a report");
+    let expected = found(&expected);
+    let kept = || found(&std::fs::read_to_string(folder.path().join("out.json")).expect("a report")).to_owned();
     let output = ended(shell(folder.path(), "true", ">/dev/full", &with_file), 1);
     assert!(said(&output).contains("standard output: No space left"), "{output:?}");
     assert_eq!(kept(), expected);
@@ -255,6 +257,32 @@ fn the_file_of_a_run_that_was_killed_says_so() {
     child.wait().expect("it ran");
     let killed = report_in(file);
     assert!(killed.unfinished && (1..2000).contains(&killed.results.len()), "{}", killed.results.len());
+}
+
+/// What was simulated by the time of a signal, drafts or not.
+#[test]
+fn a_simulation_that_is_asked_to_end_writes_what_finished() {
+    use std::os::unix::process::ExitStatusExt;
+    for (name, number) in [("-INT", 2), ("-TERM", 15)] {
+        let folder = folder();
+        let file = folder.path().join("out.json");
+        let sizes = (100_000..104_000).map(|size| size.to_string()).collect::<Vec<_>>().join(",");
+        let arguments = ["simulate", "-k", "^copy_coalesced$", "--elements", &sizes, "--json", "out.json"];
+        let mut command = shell(folder.path(), "true", "", &arguments);
+        let child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("a program");
+        let begun = Instant::now();
+        while !file.exists() {
+            assert!(begun.elapsed() < Duration::from_secs(60), "nothing is written");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        let asked = Command::new("kill").args([name, &child.id().to_string()]).status().expect("kill");
+        assert!(asked.success());
+        let output = child.wait_with_output().expect("it ran");
+        assert_eq!(output.status.signal(), Some(number), "{output:?}");
+        assert!(said(&output).contains("what finished is in"), "{output:?}");
+        assert!(report_in(file).unfinished);
+        assert_eq!(folder.path().read_dir().expect("the folder").count(), 1, "nothing else is left");
+    }
 }
 
 /// The committed results of an H200.

@@ -54,7 +54,7 @@ fn the_ptx_makes_the_accesses_that_the_simulator_counts_at_the_same_positions_an
         for big in [true, false] {
             let value = |axis: &Axis| match axis.kind {
                 AxisKind::Shape if big => Value::Shape(97, 65),
-                AxisKind::Shape => Value::Shape(64, 64),
+                AxisKind::Shape => Value::Shape(320, 64),
                 AxisKind::Count { .. } if axis.name == Axis::ELEMENTS.name => {
                     Value::Count(if big { 4099 } else { 4096 })
                 }

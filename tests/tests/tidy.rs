@@ -153,14 +153,16 @@ fn the_crates_of_the_host_depend_on_one_another_in_one_direction() {
 }
 
 #[test]
-fn only_the_crate_cuda_imports_cust() {
-    let words = ["use cust", "cust::", "extern crate cust", "cust_raw"];
+fn only_the_crate_cuda_imports_cust_and_nvml_wrapper() {
+    let words = ["use cust", "cust::", "extern crate cust", "cust_raw", "nvml_wrapper"];
     assert!(!mentions(&files("host/cuda", ".rs"), &words).is_empty(), "host/cuda does not import cust either");
     // This file names what it forbids.
     assert_eq!(mentions(&outside(&["host/cuda", "tests/tests/tidy.rs"], ".rs"), &words), [""; 0]);
     let packages = packages();
-    let dependents = packages.iter().filter(|package| dependencies(package, false).contains(&"cust"));
-    assert_eq!(dependents.map(|package| &package["name"]).collect::<Vec<_>>(), ["busload-cuda"]);
+    for driver in ["cust", "nvml-wrapper"] {
+        let dependents = packages.iter().filter(|package| dependencies(package, false).contains(&driver));
+        assert_eq!(dependents.map(|package| &package["name"]).collect::<Vec<_>>(), ["busload-cuda"]);
+    }
 }
 
 /// Another front end carries out PTX: what the engine and the model know of one must hold for both.

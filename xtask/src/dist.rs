@@ -4,8 +4,9 @@ use crate::check;
 use crate::command::command;
 use anyhow::{Context, Result, ensure};
 use busload::build::output;
-use busload::cli::Usage;
-use busload::{input, report};
+use busload::cli::{self, Usage};
+use busload::suite::BUSLOAD;
+use busload::{input, provenance, report};
 use serde_json::Value;
 use sources::root;
 use std::collections::{BTreeMap, BTreeSet};
@@ -14,6 +15,9 @@ use std::path::{Path, PathBuf};
 
 const PROGRAM: &str = "busload";
 const README: &str = "README.md";
+/// For shells, and for `man`: folders.
+const COMPLETIONS: &str = "completions";
+const MANUAL: &str = "man";
 const NOTICES: &str = "THIRD-PARTY-NOTICES.txt";
 /// What the toolchain says of the standard library and of what that contains.
 const LIBRARY_NOTICES: &str = "COPYRIGHT-rust-library.html";
@@ -43,6 +47,12 @@ pub(crate) fn make(folder: &Path) -> Result<bool> {
         replace(&library, &folder.join(LIBRARY_NOTICES))?;
     }
     busload::build::write(&folder.join(NOTICES), &notices)?;
+    if let Some((commit, is_dirty)) = provenance::commit_of(root()) {
+        let text = format!("{commit}{}\n", if is_dirty { " dirty" } else { "" });
+        busload::build::write(&folder.join(provenance::COMMIT_FILE), &text)?;
+    }
+    cli::write_completions(&BUSLOAD, &folder.join(COMPLETIONS))?;
+    cli::write_manual(&BUSLOAD, &folder.join(MANUAL))?;
     report::print(&format!("{}: copy it to the GPU machine and run ./busload bench\n", folder.display()))?;
     Ok(true)
 }
@@ -53,7 +63,8 @@ fn prepare(folder: &Path) -> Result<PathBuf> {
     let folder = folder.canonicalize().with_context(|| folder.display().to_string())?;
     let readme = input::text(folder.join(README), input::SOURCE).unwrap_or_default();
     let ours = folder.join(PROGRAM).is_file() && readme.lines().next() == Some("# busload");
-    let names = [&[PROGRAM, NOTICES, LIBRARY_NOTICES], &TEXTS[..]].concat();
+    let names =
+        [&[PROGRAM, NOTICES, LIBRARY_NOTICES, COMPLETIONS, MANUAL, provenance::COMMIT_FILE], &TEXTS[..]].concat();
     match names.iter().find(|name| folder.join(name).symlink_metadata().is_ok()) {
         Some(name) if !ours => Err(Usage(anyhow::anyhow!(
             "{} is there already, and {} is no folder that `dist` made: name another",

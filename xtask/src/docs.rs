@@ -1,4 +1,4 @@
-//! The parts of `docs/` that are made from `results/`: tables between markers, and plots.
+//! The parts of `docs/` that are made: tables between markers and plots from `results/`, and the layouts of JSON.
 
 mod flow;
 mod l1;
@@ -13,7 +13,7 @@ mod sm;
 mod table;
 
 use anyhow::{Context, Result, bail, ensure};
-use busload::{input, report};
+use busload::{input, report, schema};
 use plot::{Curve, Plot};
 use sources::root;
 use std::collections::BTreeSet;
@@ -25,6 +25,9 @@ const TEXTS: [&str; 2] = ["docs/hopper-memory.md", "docs/predictions.md"];
 
 /// Where the plots are.
 const PLOTS: &str = "docs/plots";
+
+/// Where the layouts of JSON are.
+const SCHEMAS: &str = "docs/schemas";
 
 const BEGIN: &str = "<!-- table: ";
 const END: &str = "<!-- end -->";
@@ -99,6 +102,10 @@ fn generated(root: &Path) -> Result<Vec<(PathBuf, String)>> {
         let file = format!("{PLOTS}/{}.svg", plot.name);
         ensure!(all.contains(&format!("(plots/{}.svg)", plot.name)), "no text of docs/ shows {file}");
         files.push((file.into(), plot.svg(&of_both)?));
+    }
+    for command in schema::commands() {
+        let schema = schema::of(command).context("it writes JSON")?;
+        files.push((format!("{SCHEMAS}/{command}.json").into(), serde_json::to_string_pretty(&schema)? + "\n"));
     }
     Ok(files)
 }

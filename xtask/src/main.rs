@@ -64,12 +64,14 @@ fn commands() -> Command {
                 ),
         )
         .subcommand(
-            Command::new("docs").about("Make the tables and plots of docs/ from results/").arg(
-                Arg::new("check")
-                    .long("check")
-                    .action(ArgAction::SetTrue)
-                    .help("Write nothing, and name what is stale; exit status 1 if anything is"),
-            ),
+            Command::new("docs")
+                .about("Make the tables and plots of docs/ from results/, and the layouts of JSON")
+                .arg(
+                    Arg::new("check")
+                        .long("check")
+                        .action(ArgAction::SetTrue)
+                        .help("Write nothing, and name what is stale; exit status 1 if anything is"),
+                ),
         )
         .subcommand(
             Command::new("test").about("Run all tests").arg(

@@ -95,8 +95,8 @@ pub mod prelude {
     pub use super::{
         Bf16x2, Bf16x4, Bf16x8, Constant, F16x2, F16x4, F16x8, F32x2, F32x4, F64x2, Global, GlobalMut, I8x2, I8x4,
         I8x8, I8x16, I16x2, I16x4, I16x8, I32x2, I32x4, I64x2, Shared, U8x2, U8x4, U8x8, U8x16, U16x2, U16x4, U16x8,
-        U32x2, U32x4, U64x2, at, bf16, clock, constant, copy_async, device, dynamic_shared, each, f16, fma, host_only,
-        kernel, math, shared, steps, sync_threads, sync_warp, thread, threadfence, threadfence_block,
+        U32x2, U32x4, U64x2, at, bf16, byte_perm, clock, constant, copy_async, device, dynamic_shared, each, f16, fma,
+        host_only, kernel, math, shared, steps, sync_threads, sync_warp, thread, threadfence, threadfence_block,
         threadfence_system, unroll, warp,
     };
     // By this name the attributes find the crate, whatever it is called where the kernel stands.
@@ -146,6 +146,13 @@ pub const fn at(y: u32, x: u32, pitch: u32) -> usize {
 #[inline(always)]
 pub fn fma(a: f32, b: f32, c: f32) -> f32 {
     backend::fma(a, b, c)
+}
+
+/// A word of four of the eight bytes of `a` and `b`. Each of the lowest four hexadecimal digits of `selector` names the byte of its
+/// place: 0 to 3 are those of `a`, 4 to 7 those of `b`; 8 more stands for its sign, 0 or 0xFF (`prmt.b32`, CUDA's `__byte_perm`).
+#[inline(always)]
+pub fn byte_perm(a: u32, b: u32, selector: u32) -> u32 {
+    backend::byte_perm(a, b, selector)
 }
 
 /// Waits until every thread of the block arrives here (`bar.sync 0`, CUDA's `__syncthreads`).

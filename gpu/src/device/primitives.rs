@@ -223,5 +223,6 @@ primitives! {
     "sync_warp": "bar.warp.sync", "__syncwarp", Nothing;
     "clock": "%clock64", "clock64", Nothing;
     "fma": "fma.rn", "__fmaf_rn", Nothing;
+    "byte_perm": "prmt.b32", "__byte_perm", Nothing;
     "at": "mad", "y * pitch + x", Nothing;
 }

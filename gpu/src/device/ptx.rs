@@ -366,6 +366,17 @@ pub(super) fn fma(a: f32, b: f32, c: f32) -> f32 {
     result
 }
 
+#[inline(always)]
+pub(super) fn byte_perm(a: u32, b: u32, selector: u32) -> u32 {
+    let result;
+    // SAFETY: arithmetic on registers.
+    unsafe {
+        asm!("prmt.b32 {}, {}, {}, {};", out(reg32) result, in(reg32) a, in(reg32) b, in(reg32) selector,
+            options(pure, nomem, nostack, preserves_flags));
+    }
+    result
+}
+
 macro_rules! functions { ($($name:ident: $opcode:literal)*) => { $(
     #[inline(always)]
     pub(super) fn $name(x: f32) -> f32 {

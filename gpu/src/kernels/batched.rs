@@ -38,11 +38,11 @@ pub unsafe fn batched_batch_last(a: Global<f32>, b: Global<f32>, c: GlobalMut<f3
     let i = thread::index_x();
     let (product, row, column) = (i / 1024, i / 32 % 32, i % 32);
     if product < batch {
-        let first = product * 1024;
+        let (a, b) = (a.starting_at(product * 1024 + row * 32), b.starting_at(product * 1024 + column));
         let mut sum = 0.0;
         for k in steps(0..32usize, 1) {
             // The warp reads one element of `a` together, and a row of `b`.
-            sum = fma(a.load(first + row * 32 + k), b.load(first + k * 32 + column), sum);
+            sum = fma(a.load(k), b.load(32 * k), sum);
         }
         // The warp stores a row of the product.
         c.store(i, sum);
@@ -59,11 +59,13 @@ pub unsafe fn batched_interleaved(a: Global<f32>, b: Global<f32>, c: GlobalMut<f
     let element = thread::block_idx_y() as usize * 8 + thread::thread_idx_y() as usize;
     if product < batch {
         let (row, column) = (element / 32, element % 32);
+        let (mut a, mut b) = (a.starting_at(row * 32 * batch + product), b.starting_at(column * batch + product));
         let mut sum = 0.0;
-        for k in steps(0..32usize, 1) {
+        for _ in steps(0..32usize, 1) {
             // The warp reads 32 neighbours of each: one element of 32 matrices.
-            let (a, b) = (a.load((row * 32 + k) * batch + product), b.load((k * 32 + column) * batch + product));
-            sum = fma(a, b, sum);
+            sum = fma(a.load(0), b.load(0), sum);
+            // An addition a step: no product for each address.
+            (a, b) = (a.starting_at(batch), b.starting_at(32 * batch));
         }
         // The warp stores 32 neighbours.
         c.store(element * batch + product, sum);

@@ -11,6 +11,9 @@
 
 use crate::device::prelude::*;
 
+/// The rows that a block of [`embedding_half_warp_a_row_vec4`] copies: four of each of its 16 half warps.
+const ROWS_A_BLOCK: usize = 64;
+
 /// A thread a row: each lane copies the row that its index names, element by element.
 ///
 /// **Look for** 32 sectors a load with random indices, and 32 a store with any. **Cost** the next element of each row
@@ -89,6 +92,46 @@ pub unsafe fn embedding_warp_a_row_vec4(
     }
 }
 
+/// Like [`embedding_warp_a_row_vec4`], with half a warp a row and four rows a half warp, all on their way at a time.
+///
+/// **Look for** all lanes in use also with rows of 64 floats, so half the requests for those, two rows each; and a request for
+/// indices that serves two rows. **Cost** 16 registers a thread for the vectors under way, and a fourth of the threads.
+#[kernel]
+pub unsafe fn embedding_half_warp_a_row_vec4(
+    table: Global<f32>,
+    indices: Global<u32>,
+    dst: GlobalMut<f32>,
+    n: usize,
+    vectors: usize,
+) {
+    let (table, dst) = (table.cast::<F32x4>(), dst.cast::<F32x4>());
+    let (lane, half_warp) = (thread::thread_idx_x() as usize % 16, thread::thread_idx_x() as usize / 16);
+    let first = thread::block_idx_x() as usize * ROWS_A_BLOCK + half_warp;
+    let mut rows = [0; 4];
+    unroll!(for k in [0, 1, 2, 3] {
+        if first + 16 * (k as usize) < n {
+            // The lanes of a half warp read the same index, and those of the other the next one.
+            rows[k as usize] = indices.load(first + 16 * k as usize) as usize;
+        }
+    });
+    for start in steps(0..vectors, 16) {
+        let x = start + lane;
+        let mut values = [F32x4::splat(0.0); 4];
+        unroll!(for k in [0, 1, 2, 3] {
+            if x < vectors && first + 16 * (k as usize) < n {
+                // 256 bytes of each of two rows; nothing waits for them until all four loads are on their way.
+                values[k as usize] = table.load(rows[k as usize] * vectors + x);
+            }
+        });
+        unroll!(for k in [0, 1, 2, 3] {
+            if x < vectors && first + 16 * (k as usize) < n {
+                // 256 bytes of each of two neighbours.
+                dst.store((first + 16 * k as usize) * vectors + x, values[k as usize]);
+            }
+        });
+    }
+}
+
 family! {
     /// The numbers of lookups.
     const LOOKUPS: Axis = Axis {
@@ -122,12 +165,13 @@ family! {
     /// The family's entry.
     pub static FAMILY: Family = Family {
         name: "embedding",
-        summary: "rows looked up in a table: a thread a row, a warp a row, 16 bytes a lane",
+        summary: "rows looked up in a table: a thread a row, a warp a row, 16 bytes a lane, half a warp a row",
         axes: &[LOOKUPS, WIDTH, ROWS, ORDER],
         kernels: &[
             Entry { kernel: embedding_thread_a_row::KERNEL, plan: thread_a_row },
             Entry { kernel: embedding_warp_a_row::KERNEL, plan: |case| warp_a_row(case, 1) },
             Entry { kernel: embedding_warp_a_row_vec4::KERNEL, plan: |case| warp_a_row(case, 4) },
+            Entry { kernel: embedding_half_warp_a_row_vec4::KERNEL, plan: half_warp_a_row },
         ],
     };
 
@@ -215,5 +259,27 @@ family! {
             .loads("indices", 4, Progression { first: 0, step: 0, lanes: 32, width: 4 }.global() * n)
             .loads("table", bytes as u32, (0..n).map(|i| row(lookups.row(i))).sum())
             .stores("dst", bytes as u32, periodic(n, 32, row)))
+    }
+
+    fn half_warp_a_row(case: &Case) -> Result<Plan, PlanError> {
+        let lookups = Lookups::of(case);
+        let Lookups { n, pitch, .. } = lookups;
+        let vectors = pitch / 4;
+        // A warp's two rows, 16 vectors of each at a time.
+        let pair = |rows: [Option<u64>; 2]| -> Counts {
+            let piece = |start: u64| {
+                let lanes = |row: u64| (start..vectors.min(start + 16)).map(move |x| 16 * (row * vectors + x));
+                scattered(rows.into_iter().flatten().flat_map(lanes), 16)
+            };
+            (0..vectors).step_by(16).map(piece).sum()
+        };
+        let of = |i: u64, row: fn(Lookups, u64) -> u64| pair([i, i + 1].map(|i| (i < n).then(|| row(lookups, i))));
+        let index = warps(16 * n, |_, lanes| scattered((0..lanes).map(|lane| 4 * (lane / 16)), 4));
+        Ok(lookups
+            .plan(Launch::linear(n.div_ceil(4) * 16, 256)?, pitch)?
+            .scalar("vectors", vectors)
+            .loads("indices", 4, index)
+            .loads("table", 16, (0..n).step_by(2).map(|i| of(i, Lookups::row)).sum())
+            .stores("dst", 16, periodic(n / 2, 16, |i| of(2 * i, |_, i| i)) + pair([(n % 2 == 1).then(|| n - 1), None])))
     }
 }

@@ -144,15 +144,15 @@ unsafe fn multiply_tiled<const X: u32, const K: u32, const N: usize>(
 }
 
 family! {
-    const SHAPE: Axis = Axis {
+    pub(crate) const SHAPE: Axis = Axis {
         on_gpu: &[Value::Shape(2048, 2048)],
         in_simulator: &[Value::Shape(96, 96)],
         ..Axis::SHAPE
     };
 
-    const DEPTH: Axis = Axis {
+    pub(crate) const DEPTH: Axis = Axis {
         name: "depth",
-        help: "Columns of A and rows of B, 1 to 262144, for matmul",
+        help: "Columns of A and rows of B, 1 to 262144, for products of matrices",
         // Beyond that the elements of C are no longer exactly f32.
         kind: AxisKind::Count { min: 1, max: 1 << 18 },
         on_gpu: &[Value::Count(2048)],
@@ -187,14 +187,14 @@ family! {
     }
 
     /// Rows and columns of C, and the depth.
-    fn sizes(case: &Case) -> [u64; 3] {
+    pub(crate) fn sizes(case: &Case) -> [u64; 3] {
         let (m, n) = case.shape();
         [m.into(), n.into(), case.count("depth")]
     }
 
     /// What all have in common. An element of A is `p(row) + q(k)` and one of B `r(k) + s(column)`, so that their product
     /// has a closed form; at magnitudes of 8 at most, every sum on the way to it is a whole number below 2^24.
-    fn plan(case: &Case, launch: Launch) -> Result<Plan, PlanError> {
+    pub(crate) fn plan(case: &Case, launch: Launch) -> Result<Plan, PlanError> {
         let [m, n, depth] = sizes(case);
         // No count below is larger.
         product("32 times rows times columns times depth", &[32, m.max(32), n.max(32), depth])?;

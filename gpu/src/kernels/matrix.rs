@@ -110,10 +110,18 @@ pub unsafe fn matrix_column_sums_block(src: Global<f32>, dst: GlobalMut<f32>, wi
     let (lane, row) = (thread::thread_idx_x(), thread::thread_idx_y());
     let x = thread::block_idx_x() as usize * 32 + lane as usize;
     let first = thread::block_idx_y() as usize * SLAB;
+    let mut column = src.starting_at((first + row as usize) * width + x);
     let mut sum = 0.0;
-    if x < width {
-        for y in steps(first + row as usize..height.min(first + SLAB), 8) {
+    if x < width && first + SLAB <= height {
+        // The slab is whole, and so the number of rows is known to compilers.
+        for _ in steps(0..SLAB / 8, 1) {
             // The warp reads 32 neighbours of one row.
+            sum += column.load(0);
+            column = column.starting_at(8 * width);
+        }
+    } else if x < width {
+        for y in steps(first + row as usize..height, 8) {
+            // The same of what is left.
             sum += src.load(y * width + x);
         }
     }

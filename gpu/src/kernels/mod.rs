@@ -32,6 +32,7 @@ families! {
     constant
     transpose
     transpose_tiles
+    transpose_ragged
     transpose_types
     particles
     gather
@@ -46,6 +47,9 @@ families! {
     reduce
     sync
     matmul
+    sgemm
+    sgemm_pipelined
     attention
     nchw
+    nchw_tiles
 }

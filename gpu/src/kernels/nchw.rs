@@ -37,11 +37,12 @@ pub unsafe fn nchw_to_nhwc_tiled(src: Global<f32>, dst: GlobalMut<f32>, pixels: 
     let (lane, row) = (thread::thread_idx_x(), thread::thread_idx_y());
     let (first_pixel, first_channel) = (thread::block_idx_x() as usize * 32, thread::block_idx_y() * TILE);
     let image = thread::block_idx_z() as usize * channels as usize * pixels;
+    let (src, dst) = (src.starting_at(image), dst.starting_at(image));
     unroll!(for j in [0, 8, 16, 24] {
         let (pixel, channel) = (first_pixel + lane as usize, first_channel + row + j);
         if pixel < pixels && channel < channels {
             // A warp moves 32 pixels of a plane into one row of the tile.
-            tile.store((row + j) * 33 + lane, src.load(image + channel as usize * pixels + pixel));
+            tile.store((row + j) * 33 + lane, src.load(channel as usize * pixels + pixel));
         }
     });
 
@@ -52,7 +53,7 @@ pub unsafe fn nchw_to_nhwc_tiled(src: Global<f32>, dst: GlobalMut<f32>, pixels: 
         let (pixel, channel) = (first_pixel + (row + j) as usize, first_channel + lane);
         if pixel < pixels && channel < channels {
             // A warp moves a column of the tile, 32 channels of a pixel.
-            dst.store(image + pixel * channels as usize + channel as usize, tile.load(lane * 33 + row + j));
+            dst.store(pixel * channels as usize + channel as usize, tile.load(lane * 33 + row + j));
         }
     });
 }
@@ -82,11 +83,12 @@ pub unsafe fn nchw_from_nhwc_tiled(src: Global<f32>, dst: GlobalMut<f32>, pixels
     let (lane, row) = (thread::thread_idx_x(), thread::thread_idx_y());
     let (first_pixel, first_channel) = (thread::block_idx_x() as usize * 32, thread::block_idx_y() * TILE);
     let image = thread::block_idx_z() as usize * channels as usize * pixels;
+    let (src, dst) = (src.starting_at(image), dst.starting_at(image));
     unroll!(for j in [0, 8, 16, 24] {
         let (pixel, channel) = (first_pixel + (row + j) as usize, first_channel + lane);
         if pixel < pixels && channel < channels {
             // A warp moves 32 channels of a pixel into one row of the tile.
-            tile.store((row + j) * 33 + lane, src.load(image + pixel * channels as usize + channel as usize));
+            tile.store((row + j) * 33 + lane, src.load(pixel * channels as usize + channel as usize));
         }
     });
 
@@ -97,7 +99,7 @@ pub unsafe fn nchw_from_nhwc_tiled(src: Global<f32>, dst: GlobalMut<f32>, pixels
         let (pixel, channel) = (first_pixel + lane as usize, first_channel + row + j);
         if pixel < pixels && channel < channels {
             // A warp moves a column of the tile, 32 pixels of a plane.
-            dst.store(image + channel as usize * pixels + pixel, tile.load(lane * 33 + row + j));
+            dst.store(channel as usize * pixels + pixel, tile.load(lane * 33 + row + j));
         }
     });
 }
@@ -126,13 +128,13 @@ pub unsafe fn nchw_im2col(src: Global<f32>, dst: GlobalMut<f32>, width: u32, hei
 }
 
 family! {
-    const SHAPE: Axis = Axis {
+    pub(crate) const SHAPE: Axis = Axis {
         on_gpu: &[Value::Shape(256, 256)],
         in_simulator: &[Value::Shape(96, 96)],
         ..Axis::SHAPE
     };
 
-    const CHANNELS: Axis = Axis {
+    pub(crate) const CHANNELS: Axis = Axis {
         name: "channels",
         help: "Channels of an image, 1 to 32767, for nchw",
         // Two images have as many planes as a grid has blocks along z.
@@ -155,10 +157,10 @@ family! {
         ],
     };
 
-    const IMAGES: u64 = 2;
+    pub(crate) const IMAGES: u64 = 2;
 
     /// Pixels and channels of an image.
-    fn sizes(case: &Case) -> Result<[u64; 2], PlanError> {
+    pub(crate) fn sizes(case: &Case) -> Result<[u64; 2], PlanError> {
         let (height, width) = case.shape();
         let (pixels, channels) = (u64::from(height) * u64::from(width), case.count("channels"));
         // No count below is larger than the elements of both images, nine times over and a sector each.
@@ -176,9 +178,9 @@ family! {
         Ok(launch)
     }
 
-    /// What the four have in common: both images in, and out of them the element that `source` names by its place in an
+    /// What the transposes have in common: both images in, and out of them the element that `source` names by its place in an
     /// image.
-    fn plan(
+    pub(crate) fn plan(
         case: &Case,
         launch: Launch,
         source: impl Fn(u64) -> u64 + Send + Sync + 'static,
@@ -205,7 +207,7 @@ family! {
 
     /// A transpose of `rows` by `columns` in each image, loads along the rows, and stores along them too if a tile turns
     /// them over.
-    fn transposed(plan: Plan, rows: u64, columns: u64, tiled: bool) -> Plan {
+    pub(crate) fn transposed(plan: Plan, rows: u64, columns: u64, tiled: bool) -> Plan {
         let plan = plan.loads("src", 4, along_rows(IMAGES * rows, columns, 4));
         if !tiled {
             return plan.stores("dst", 4, down_both(columns, rows));

@@ -8,6 +8,8 @@
 use crate::device::prelude::*;
 
 const BLOCK: u32 = 256;
+/// The vectors of a tile of [`reduce_vec4_tiles`], four for each of a block's 512 threads.
+const TILE: usize = 2048;
 
 /// The sum of each block's 256 elements, in a tree whose steps double.
 ///
@@ -120,6 +122,19 @@ pub unsafe fn reduce_final(src: Global<f32>, dst: GlobalMut<f32>, n: usize) {
     }
 }
 
+/// Like [`reduce_vec4_block`], with four vectors a thread on their way: 512 threads a block take tiles of 8192 elements.
+///
+/// **Look for** the same requests, and half the atomics. **Cost** registers for the vectors, and a last tile for one block alone.
+#[kernel]
+pub unsafe fn reduce_vec4_tiles(src: Global<f32>, dst: GlobalMut<f32>, n: usize) {
+    let sums = shared!([f32; 16]);
+    let sum = block_sum(sums, warp_sum(tiled_sum_vec4(src, n)));
+    if thread::thread_idx_x() == 0 {
+        // One lane a block: one sector.
+        dst.atomic_add(0, sum);
+    }
+}
+
 /// The thread's share of the elements, a grid apart.
 #[device]
 unsafe fn strided_sum(src: Global<f32>, n: usize) -> f32 {
@@ -147,6 +162,28 @@ unsafe fn strided_sum_vec4(src: Global<f32>, n: usize) -> f32 {
     sum
 }
 
+/// The thread's share of the elements, four vectors of each of the block's tiles.
+#[device]
+unsafe fn tiled_sum_vec4(src: Global<f32>, n: usize) -> f32 {
+    let (thread, mut sum) = (thread::thread_idx_x() as usize, 0.0);
+    for first in steps(TILE * thread::block_idx_x() as usize..n / 4, TILE * thread::grid_dim_x() as usize) {
+        let mut vectors = [F32x4::splat(0.0); 4];
+        unroll!(for k in [0, 1, 2, 3] {
+            let i = first + k as usize * (TILE / 4) + thread;
+            if i < n / 4 {
+                // A warp loads four lines; nothing waits for them until all four loads are on their way.
+                vectors[k as usize] = src.cast::<F32x4>().load(i);
+            }
+        });
+        let [a, b, c, d] = vectors.map(|F32x4 { x, y, z, w }| (x + y) + (z + w));
+        sum += (a + b) + (c + d);
+    }
+    if thread::index_x() < n % 4 {
+        sum += src.load(n - n % 4 + thread::index_x());
+    }
+    sum
+}
+
 /// The sum of the warp's values, in its lane 0.
 #[device]
 fn warp_sum(mut sum: f32) -> f32 {
@@ -156,17 +193,17 @@ fn warp_sum(mut sum: f32) -> f32 {
     sum
 }
 
-/// The sum of the block's eight warps, each of whose lanes 0 brings its own, in thread 0.
+/// The sum of the block's `N` warps, each of whose lanes 0 brings its own, in thread 0.
 #[device]
-unsafe fn block_sum(sums: Shared<f32, 8>, sum: f32) -> f32 {
+unsafe fn block_sum<const N: usize>(sums: Shared<f32, N>, sum: f32) -> f32 {
     let thread = thread::thread_idx_x();
     if warp::lane_id() == 0 {
         // One lane a warp.
         sums.store(thread / 32, sum);
     }
     sync_threads();
-    // The first eight lanes take a warp's sum each; every warp shuffles, so that no lane is missing.
-    warp_sum(if thread < 8 { sums.load(thread) } else { 0.0 })
+    // The first lanes take a warp's sum each; every warp shuffles, so that no lane is missing.
+    warp_sum(if thread < N as u32 { sums.load(thread) } else { 0.0 })
 }
 
 family! {
@@ -180,9 +217,10 @@ family! {
             Entry { kernel: reduce_sequential::KERNEL, plan: |case| in_blocks(case, |step| (step, 1)) },
             Entry { kernel: reduce_grid_stride::KERNEL, plan: |case| atomic(case, 1) },
             Entry { kernel: reduce_vec4::KERNEL, plan: |case| atomic(case, 4) },
-            Entry { kernel: reduce_vec4_block::KERNEL, plan: atomic_a_block },
+            Entry { kernel: reduce_vec4_block::KERNEL, plan: |case| atomic_a_block(case, grid(case, 4)?) },
             Entry { kernel: reduce_partials::KERNEL, plan: partials },
             Entry { kernel: reduce_final::KERNEL, plan: last },
+            Entry { kernel: reduce_vec4_tiles::KERNEL, plan: |case| atomic_a_block(case, tiles(case)?) },
         ],
     };
 
@@ -262,20 +300,23 @@ family! {
             .atomics("dst", 4, LANE.global() * grid_warps))
     }
 
-    /// What a block does to bring its eight warps' sums together.
+    /// What a block does to bring its warps' sums together.
     fn by_blocks(plan: Plan) -> Plan {
-        let blocks = plan.launch.block_count();
-        plan.stores("sums", 4, LANE.shared() * 8 * blocks)
-            .loads("sums", 4, Progression::linear(0, 8, 4).shared() * blocks)
+        let (blocks, warps) = (plan.launch.block_count(), u64::from(plan.launch.block_threads() / 32));
+        plan.stores("sums", 4, LANE.shared() * warps * blocks)
+            .loads("sums", 4, Progression::linear(0, warps, 4).shared() * blocks)
     }
 
-    fn atomic_a_block(case: &Case) -> Result<Plan, PlanError> {
-        let n = case.elements();
-        let (launch, additions) = grid(case, 4)?;
-        let blocks = launch.block_count();
-        let tolerance = bound(additions + 5 + blocks, n);
+    /// As [`grid`], of tiles: an element goes through four additions in its tile instead of two in its vector.
+    fn tiles(case: &Case) -> Result<(Launch, u64), PlanError> {
+        let launch = Launch::grid_stride((case.elements() / 4).div_ceil(4), TILE as u32 / 4, 4 * case.sm_count)?;
+        Ok((launch, (case.elements() / 4).div_ceil(4 * launch.threads()) + 4 + 1 + 5 + 1))
+    }
+
+    fn atomic_a_block(case: &Case, (launch, additions): (Launch, u64)) -> Result<Plan, PlanError> {
+        let (n, blocks) = (case.elements(), launch.block_count());
         Ok(by_blocks(strided(n, launch, 4)?)
-            .buffer(Buffer::zeroed("dst", 1, move |_| sum(0..n))?.within(tolerance))
+            .buffer(Buffer::zeroed("dst", 1, move |_| sum(0..n))?.within(bound(additions + 5 + blocks, n)))
             .bytes(product("the number of bytes", &[4, n])? + 4)
             .atomics("dst", 4, LANE.global() * blocks))
     }

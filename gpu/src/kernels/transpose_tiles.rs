@@ -180,7 +180,7 @@ family! {
     };
 
     /// What all have in common, with the numbers of rows and columns.
-    fn plan(case: &Case, launch: Launch) -> Result<(Plan, u64, u64), PlanError> {
+    pub(crate) fn plan(case: &Case, launch: Launch) -> Result<(Plan, u64, u64), PlanError> {
         let (height, width) = case.shape();
         let (rows, columns) = (u64::from(height), u64::from(width));
         let n = product("the number of elements", &[rows, columns])?;
@@ -214,7 +214,7 @@ family! {
     }
 
     /// One request to shared memory of `lanes` lanes and so many wavefronts.
-    fn shared(lanes: u64, width: u64, wavefronts: u64) -> Counts {
+    pub(crate) fn shared(lanes: u64, width: u64, wavefronts: u64) -> Counts {
         let wavefronts_ideal = wavefronts.min((lanes * width).div_ceil(128));
         Counts { requests: 1, lanes, wavefronts, wavefronts_ideal, ..Counts::default() }
     }
@@ -254,14 +254,20 @@ family! {
         if !(rows.is_multiple_of(4) && columns.is_multiple_of(4)) {
             return Ok(by_rows_of_warps((plan, rows, columns)));
         }
-        let (rows, columns) = (rows / 4, columns / 4);
-        // A thread's four rows of 16 bytes an element; the XOR keeps eight neighbours in eight places of four banks.
-        let sides = |rows, columns| (0..4).map(|k| global(rows, columns, 16, 4, k)).sum::<Counts>();
-        let pieces = |_, (r, c): (u64, u64)| shared(r * c, 16, r * c.div_ceil(8)) * 4;
-        Ok(plan
-            .loads("src", 16, sides(rows, columns))
-            .stores("tile", 16, two_rows(rows, columns, pieces))
-            .loads("tile", 16, two_rows(columns, rows, pieces))
-            .stores("dst", 16, sides(columns, rows)))
+        Ok(by_blocks(plan, 1, [rows, columns], 4, "tile"))
+    }
+
+    /// The counts where each thread turns a block of `n` by `n` elements, 16 bytes an access, in a tile of 16 by 16 of them;
+    /// of so many matrices one behind the other.
+    pub(crate) fn by_blocks(plan: Plan, matrices: u64, [rows, columns]: [u64; 2], n: u64, tile: &'static str) -> Plan {
+        let (rows, columns) = (rows / n, columns / n);
+        // A thread's rows of 16 bytes an element; the XOR keeps eight neighbours in eight places of four banks.
+        let matrix = |of, rows, columns| (0..n).map(|k| global(rows, columns, 16, n, of * n * rows + k)).sum::<Counts>();
+        let sides = |rows, columns| (0..matrices).map(|of| matrix(of, rows, columns)).sum();
+        let pieces = |_, (r, c): (u64, u64)| shared(r * c, 16, r * c.div_ceil(8)) * n * matrices;
+        plan.loads("src", 16, sides(rows, columns))
+            .stores(tile, 16, two_rows(rows, columns, pieces))
+            .loads(tile, 16, two_rows(columns, rows, pieces))
+            .stores("dst", 16, sides(columns, rows))
     }
 }

@@ -1,45 +1,26 @@
 //! Runs kernels on cases: in the simulator, or on a GPU, where nothing is timed before it is verified.
 
 use crate::cases::Run;
-use crate::cuda::{Gpu, Prepared, RunError};
+use crate::cuda::{CopyProbe, Gpu, Prepared, RunError};
 use crate::front::Front;
 use crate::judge;
 pub use crate::judge::count_differences;
-use crate::record::{self, ErrorRecord, Occupancy, Record, Simulated, SiteRecord};
+use crate::measure::{NotTaken, Sample, Sampling, Timer, measure};
+use crate::record::{self, ErrorRecord, Machine, Occupancy, Record, Simulated, SiteRecord};
 use crate::sim::{self, Outcome, SimulationError};
-pub use crate::timing::L2;
-use crate::timing::{Timed, quantile, sorted, timed};
+use crate::timing::{L2, Timed};
 use crate::verify::{Actual, Check, Mismatch, Written};
 use gpu::suite::{Before, Buffer, OTHER_POISON, POISON};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::time::{Duration, Instant};
 
 /// Lane accesses that a simulation of a whole grid may take before blocks are sampled instead: some seconds. And those of a sample.
 const WHOLE_GRID: u64 = 1 << 29;
 const SAMPLE: u64 = 1 << 26;
 
-/// How many samples to take of a kernel's time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Samples {
-    /// Launches before the first sample.
-    pub warm_up: u32,
-    /// Samples, at least 1.
-    pub count: u32,
-    /// What the L2 holds before each.
-    pub l2: L2,
-}
-
-/// Takes samples in milliseconds from `timer`.
-///
-/// # Errors
-/// The timer's first.
-pub fn measure<E>(samples: Samples, mut timer: impl FnMut() -> Result<f64, E>) -> Result<Vec<f64>, E> {
-    for _ in 0..samples.warm_up {
-        timer()?;
-    }
-    (0..samples.count).map(|_| timer()).collect()
-}
-
 /// A record of a run of which nothing is known yet.
-fn record(run: &Run, on: &str) -> Record {
+pub(crate) fn record(run: &Run, on: &str) -> Record {
     Record {
         kernel: run.kernel.name.to_owned(),
         family: run.family.name.to_owned(),
@@ -110,6 +91,50 @@ pub fn simulate_on(
     (record, Some(outcome))
 }
 
+/// What is to be done with a kernel on a GPU.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Asked {
+    /// Launch it once, as a profiler counts launches, and verify it as far as one run tells.
+    Once,
+    /// Verify it.
+    Verify,
+    /// Verify it, and then take samples of its time.
+    Measure(Sampling),
+}
+
+impl Asked {
+    /// How samples are taken, if any are.
+    pub fn sampling(self) -> Option<Sampling> {
+        if let Self::Measure(sampling) = self { Some(sampling) } else { None }
+    }
+}
+
+/// How fast the device copies some number of bytes, in GB/s, read plus written: what a kernel's bandwidth is a share of.
+#[derive(Clone, Copy, Debug, Default, PartialEq, JsonSchema, Serialize, Deserialize)]
+pub struct Copied {
+    /// With a cold L2.
+    pub cold: Option<f64>,
+    /// With a hot one.
+    pub hot: Option<f64>,
+}
+
+impl Copied {
+    /// As a record of it says.
+    pub fn of(record: &Record) -> Self {
+        let series = || record.timed.iter().chain(&record.hot);
+        let with = |l2| series().find(|timed| timed.l2 == l2).map(|timed| timed.gbps);
+        Self { cold: with(L2::Cold), hot: with(L2::Hot) }
+    }
+
+    /// With such an L2.
+    pub fn with(self, l2: L2) -> Option<f64> {
+        match l2 {
+            L2::Cold => self.cold,
+            L2::Hot => self.hot,
+        }
+    }
+}
+
 /// What came of a run on a GPU.
 pub struct OnGpu {
     /// Its record.
@@ -118,40 +143,81 @@ pub struct OnGpu {
     pub lost: bool,
 }
 
-/// Verifies a kernel on a GPU and then, with `samples`, times it. `copy_gbps` is the device's copy of as many bytes.
-pub fn on_gpu(gpu: &Gpu, run: &Run, samples: Option<Samples>, copy_gbps: Option<f64>) -> OnGpu {
-    judged(gpu, run, Verified::Surely, samples, copy_gbps)
+/// What runs are launched on: a GPU, or what stands for one.
+pub trait Device {
+    /// What results say of it.
+    fn machine(&self) -> Machine;
+
+    /// Does with a kernel what is asked. `copied` is the device's copy of as many bytes.
+    fn kernel(&self, run: &Run, asked: Asked, copied: Copied) -> OnGpu;
+
+    /// The same for the library's routine that the run's plan names; none if there is none to run.
+    fn library(&self, run: &Run, asked: Asked, copied: Copied) -> Option<OnGpu>;
+
+    /// Times the device's copy of so many bytes, read plus written: the ceiling of every table. None if it cannot be timed, as where it
+    /// does not fit in memory.
+    fn copy(&self, bytes: u64, sampling: &Sampling) -> Option<Record>;
 }
 
-/// Launches a kernel once on a GPU, as a profiler counts launches, and verifies it as far as one run tells.
-pub fn once_on_gpu(gpu: &Gpu, run: &Run) -> OnGpu {
-    judged(gpu, run, Verified::Once, None, None)
+impl Device for Gpu {
+    fn machine(&self) -> Machine {
+        Machine::gpu(self)
+    }
+
+    fn kernel(&self, run: &Run, asked: Asked, copied: Copied) -> OnGpu {
+        let mut done = judge_on_gpu(self, record(run, "gpu"), self.prepare(&run.kernel, &run.plan), asked, copied);
+        done.record.verified &= run.plan.has_output();
+        done
+    }
+
+    fn library(&self, run: &Run, asked: Asked, copied: Copied) -> Option<OnGpu> {
+        let result = self.prepare_library(&run.plan)?;
+        let mut record = record(run, "gpu");
+        record.kernel = run.plan.library?.name().to_owned();
+        record.family = "library".to_owned();
+        record.launch = None;
+        Some(judge_on_gpu(self, record, result, asked, copied))
+    }
+
+    fn copy(&self, bytes: u64, sampling: &Sampling) -> Option<Record> {
+        let probe = self.copy_probe(bytes / 2).ok()?;
+        let mut record = copy_record(bytes, "gpu");
+        let timed =
+            each_series(self, sampling, bytes, Copied::default(), &mut OnDevice::new(self, Timing::Copy(&probe)));
+        set(&mut record, timed.ok()?);
+        for timed in record.timed.iter_mut().chain(&mut record.hot) {
+            timed.share_of_copy = Some(1.0);
+        }
+        Some(record)
+    }
 }
 
-fn judged(gpu: &Gpu, run: &Run, verified: Verified, samples: Option<Samples>, copy_gbps: Option<f64>) -> OnGpu {
-    let result = gpu.prepare(&run.kernel, &run.plan);
-    let mut done = judge_on_gpu(gpu, record(run, "gpu"), result, verified, samples, copy_gbps);
-    done.record.verified &= run.plan.has_output();
-    done
-}
-
-/// The same for the library's routine that the run's plan names; none if there is none to run.
-pub fn library_on_gpu(gpu: &Gpu, run: &Run, samples: Option<Samples>, copy_gbps: Option<f64>) -> Option<OnGpu> {
-    let result = gpu.prepare_library(&run.plan)?;
-    let mut record = record(run, "gpu");
-    record.kernel = run.plan.library?.name().to_owned();
-    record.family = "library".to_owned();
-    record.launch = None;
-    Some(judge_on_gpu(gpu, record, result, Verified::Surely, samples, copy_gbps))
+/// The record of a copy of which nothing is known yet.
+pub(crate) fn copy_record(bytes: u64, on: &str) -> Record {
+    Record {
+        kernel: COPY.to_owned(),
+        family: "library".to_owned(),
+        case: format!("{bytes} bytes"),
+        params: Default::default(),
+        on: on.to_owned(),
+        launch: None,
+        occupancy: None,
+        verified: false,
+        bytes,
+        moved: None,
+        error: None,
+        simulated: None,
+        timed: None,
+        hot: None,
+    }
 }
 
 fn judge_on_gpu(
     gpu: &Gpu,
     mut record: Record,
     prepared: Result<Prepared<'_>, RunError>,
-    verified: Verified,
-    samples: Option<Samples>,
-    copy_gbps: Option<f64>,
+    asked: Asked,
+    copied: Copied,
 ) -> OnGpu {
     let mut lost = false;
     let block_threads = record.launch.as_ref().map_or(0, |launch| launch.block.iter().product());
@@ -160,34 +226,106 @@ fn judge_on_gpu(
             blocks_per_sm,
             share: f64::from(blocks_per_sm * block_threads) / f64::from(gpu.facts().threads_per_sm),
         });
-        verify_and_time(&prepared, verified, samples)
+        verify(&prepared, asked)?;
+        // Nothing is timed before it is verified.
+        record.verified = true;
+        let Some(sampling) = asked.sampling() else { return Ok(Vec::new()) };
+        let mut timer = OnDevice::new(gpu, Timing::Launch(&prepared));
+        each_series(gpu, &sampling, record.bytes, copied, &mut timer).map_err(|not_taken| match not_taken {
+            NotTaken::Failed(error) => Failure::Run(error),
+            throttled @ NotTaken::Throttled { .. } => Failure::Throttled(throttled.to_string()),
+        })
     });
     match result {
-        Ok(samples_taken) => {
-            record.verified = true;
-            record.timed = samples_taken.zip(samples).map(|((samples_ms, cycles), samples)| Timed {
-                cycles,
-                ..timed(samples_ms, samples.l2, record.bytes, copy_gbps, gpu.facts().peak_gbps)
-            });
-        }
+        Ok(timed) => set(&mut record, timed),
         Err(Failure::Wrong(mismatch)) => record.error = error("verification", mismatch),
+        Err(Failure::Throttled(message)) => record.error = error("throttled", message),
         Err(Failure::Run(failure)) => {
             lost = failure.is_final();
+            record.verified = false;
             record.error = error(failure.kind(), failure);
         }
     }
     OnGpu { record, lost }
 }
 
-/// The record of a run that did not take place.
-pub fn not_run(run: &Run, why: String) -> Record {
-    let mut record = record(run, "gpu");
-    record.error = error("not run", why);
-    record
+/// The times of one series, or of the one and the other.
+fn set(record: &mut Record, timed: Vec<Timed>) {
+    let mut timed = timed.into_iter();
+    (record.timed, record.hot) = (timed.next(), timed.next());
 }
+
+/// Takes samples of each series that is asked for.
+pub(crate) fn each_series(
+    gpu: &Gpu,
+    sampling: &Sampling,
+    bytes: u64,
+    copied: Copied,
+    timer: &mut OnDevice<'_>,
+) -> Result<Vec<Timed>, NotTaken<RunError>> {
+    let highest = gpu.nvml().and_then(|nvml| nvml.max_sm_mhz);
+    let lowest = highest.map(|highest| (sampling.min_clock * f64::from(highest)) as u32);
+    let series = sampling.l2.each().iter().map(|l2| {
+        let taken = measure(sampling, *l2, lowest, timer)?;
+        let state = gpu.state().map(Into::into);
+        Ok(Timed { state, ..taken.timed(*l2, bytes, copied.with(*l2), gpu.facts().peak_gbps) })
+    });
+    series.collect()
+}
+
+/// What a GPU takes samples of.
+pub(crate) enum Timing<'a> {
+    /// A launch.
+    Launch(&'a Prepared<'a>),
+    /// The device's own copy.
+    Copy(&'a CopyProbe<'a>),
+}
+
+/// Takes samples on a GPU.
+pub(crate) struct OnDevice<'a> {
+    gpu: &'a Gpu,
+    timing: Timing<'a>,
+    begun: Instant,
+}
+
+impl<'a> OnDevice<'a> {
+    pub(crate) fn new(gpu: &'a Gpu, timing: Timing<'a>) -> Self {
+        Self { gpu, timing, begun: Instant::now() }
+    }
+}
+
+impl Timer for OnDevice<'_> {
+    type Error = RunError;
+
+    fn sample(&mut self, l2: L2) -> Result<Sample, RunError> {
+        let flush = l2 == L2::Cold;
+        let (sample, ticks) = match &self.timing {
+            Timing::Launch(prepared) => (prepared.sample(flush)?, prepared.ticks()?),
+            Timing::Copy(probe) => (probe.sample(flush)?, None),
+        };
+        Ok(Sample { ms: sample.ms, sm_mhz: sample.sm_mhz, ticks })
+    }
+
+    fn elapsed(&self) -> Duration {
+        self.begun.elapsed()
+    }
+
+    fn recover(&mut self) {
+        self.gpu.recover();
+    }
+}
+
+/// The record of a run that did not take place.
+pub fn not_run(run: &Run, on: &str, why: String) -> Record {
+    Record { error: error(NOT_RUN, why), ..record(run, on) }
+}
+
+/// The kind of error of a run that did not take place.
+pub const NOT_RUN: &str = "not run";
 
 enum Failure {
     Wrong(Mismatch),
+    Throttled(String),
     Run(RunError),
 }
 
@@ -197,24 +335,10 @@ impl From<RunError> for Failure {
     }
 }
 
-/// The milliseconds of each sample, and the median of the ticks a request, if the kernel reads the clock.
-type Taken = (Vec<f64>, Option<f64>);
-
-/// How a kernel is verified on a GPU.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Verified {
-    /// By one run.
-    Once,
-    /// By two, with another poison each: what holds its poison after both, nobody wrote, and no byte of it is right in both.
-    Surely,
-}
-
-fn verify_and_time(
-    prepared: &Prepared<'_>,
-    verified: Verified,
-    samples: Option<Samples>,
-) -> Result<Option<Taken>, Failure> {
-    let poisons: &[u8] = if verified == Verified::Once { &[POISON] } else { &[POISON, OTHER_POISON] };
+/// Verifies a kernel by two runs, with another poison each: what holds its poison after both, nobody wrote, and no byte of it is right
+/// in both. Under a profiler, by one.
+fn verify(prepared: &Prepared<'_>, asked: Asked) -> Result<(), Failure> {
+    let poisons: &[u8] = if asked == Asked::Once { &[POISON] } else { &[POISON, OTHER_POISON] };
     for &poison in poisons {
         let mut checks: Vec<(&'static str, Check<'_>)> = Vec::new();
         prepared.verify(poison, &mut |buffer, start, bytes| {
@@ -230,15 +354,7 @@ fn verify_and_time(
         })?;
         checks.into_iter().try_for_each(|(_, check)| check.finish()).map_err(Failure::Wrong)?;
     }
-    let Some(samples) = samples else { return Ok(None) };
-    let mut ticks = Vec::new();
-    let samples_ms = measure(samples, || {
-        let ms = prepared.sample(samples.l2 == L2::Cold)?;
-        ticks.extend(prepared.ticks()?);
-        Ok::<_, RunError>(ms)
-    })?;
-    let ticks = sorted(ticks.split_off(ticks.len().min(samples.warm_up as usize)));
-    Ok(Some((samples_ms, (!ticks.is_empty()).then(|| quantile(&ticks, 0.5)))))
+    Ok(())
 }
 
 /// An element of a buffer that stood poisoned before the run, if it is to be written.
@@ -253,58 +369,9 @@ fn element_on_gpu(buffer: &Buffer, poison: u8, bytes: &[u8]) -> Actual {
 /// The device's copy, as results name it.
 pub const COPY: &str = "cuMemcpyDtoD";
 
-/// Times the device's copy of so many bytes, read plus written: the ceiling of every table.
-///
-/// # Errors
-/// If it does not fit in memory, or the driver fails.
-pub fn copy(gpu: &Gpu, bytes: u64, samples: Samples) -> Result<Record, RunError> {
-    let probe = gpu.copy_probe(bytes / 2)?;
-    let samples_ms = measure(samples, || probe.sample(samples.l2 == L2::Cold))?;
-    let mut timed = timed(samples_ms, samples.l2, bytes, None, gpu.facts().peak_gbps);
-    timed.share_of_copy = Some(1.0);
-    Ok(Record {
-        kernel: COPY.to_owned(),
-        family: "library".to_owned(),
-        case: format!("{bytes} bytes"),
-        params: Default::default(),
-        on: "gpu".to_owned(),
-        launch: None,
-        occupancy: None,
-        verified: false,
-        bytes,
-        moved: None,
-        error: None,
-        simulated: None,
-        timed: Some(timed),
-        hot: None,
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn warm_up_is_not_sampled_and_the_median_is_robust() {
-        let mut clock = [50.0, 40.0, 2.0, 4.0, 1.0, 900.0].into_iter();
-        let samples = measure(Samples { warm_up: 2, count: 4, l2: L2::Cold }, || clock.next().ok_or("no more"))
-            .expect("six readings");
-        assert_eq!(samples, [2.0, 4.0, 1.0, 900.0]);
-        let timed = timed(samples, L2::Cold, 6_000_000, Some(4.0), None);
-        assert_eq!((timed.median_ms, timed.min_ms, timed.gbps), (3.0, 1.0, 2.0));
-        assert_eq!((timed.share_of_copy, timed.share_of_peak), (Some(0.5), None));
-        assert_eq!(timed.samples_ms, [2.0, 4.0, 1.0, 900.0], "in the order they were taken");
-    }
-
-    #[test]
-    fn a_timer_that_fails_ends_the_measurement() {
-        let mut left = 3;
-        let failed = measure(Samples { warm_up: 1, count: 9, l2: L2::Cold }, || {
-            left -= 1;
-            if left == 0 { Err("lost") } else { Ok(1.0) }
-        });
-        assert_eq!(failed, Err("lost"));
-    }
 
     /// What comes of `dst` on a GPU whose memory is as `written` says after a run, of the bytes that it writes.
     fn judged(buffer: &Buffer, written: impl Fn(u64) -> Vec<Option<u8>> + Sync) -> Result<(), Mismatch> {

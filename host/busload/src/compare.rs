@@ -1,32 +1,33 @@
-//! Compares two results files of one GPU, row by row: how fast, relative to a reference, and whether noise explains it.
+//! Compares results files of one GPU, row by row: how fast, relative to a reference, and whether noise or the clock explains it.
 
-use crate::record::PtxRecord;
+use crate::record::{Machine, PtxRecord};
 use crate::results::{self, Results};
 use crate::timing::{self, L2, Timed};
+use schemars::JsonSchema;
 use serde::Serialize;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-/// Two reports side by side.
-#[derive(Clone, Debug, Serialize)]
+/// Reports side by side.
+#[derive(Clone, Debug, JsonSchema, Serialize)]
 pub struct Comparison {
-    /// The GPU of both.
+    /// The GPU of all of them.
     pub gpu: String,
     /// What the speeds are relative to.
     pub reference: Source,
-    /// What is compared with it.
-    pub results: Source,
+    /// What is compared with it: at least one.
+    pub results: Vec<Source>,
     /// The share by which a speed may be off 1 and still be called the same.
     pub tolerance: f64,
-    /// The cases that the reference has a time of and the results hold, in the order of the results.
+    /// What else differs, and may be why times do.
+    pub warnings: Vec<String>,
+    /// The cases that the reference has a time of and some of the results hold, in the order of the first results that do.
     pub rows: Vec<Row>,
     /// How many timed cases the reference alone has.
     pub only_reference: usize,
-    /// How many timed cases the results alone have.
-    pub only_results: usize,
 }
 
 /// Where a report is from.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize)]
 pub struct Source {
     /// The file.
     pub file: String,
@@ -36,12 +37,16 @@ pub struct Source {
     pub ptx: PtxRecord,
     /// What the L2 held before each sample.
     pub l2: L2,
+    /// The median clock of the SMs over all samples, in MHz; none if it was not read.
+    pub sm_mhz: Option<f64>,
     /// Whether the run that wrote it has not come to its end.
     pub unfinished: bool,
+    /// How many timed cases it has that the reference does not.
+    pub only: usize,
 }
 
-/// A kernel on a case, measured twice.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+/// A kernel on a case, measured several times.
+#[derive(Clone, Debug, PartialEq, JsonSchema, Serialize)]
 pub struct Row {
     /// The kernel.
     pub kernel: String,
@@ -49,22 +54,33 @@ pub struct Row {
     pub case: String,
     /// The reference's median, in milliseconds.
     pub reference_ms: f64,
-    /// The results' median, in milliseconds; none if the case failed there.
-    pub results_ms: Option<f64>,
-    /// The first over the second: above 1 the results are faster.
+    /// What each of the results has of it, in their order; none of those that do not hold the case.
+    pub results: Vec<Option<Against>>,
+}
+
+/// What results have of a case, against the reference.
+#[derive(Clone, Copy, Debug, PartialEq, JsonSchema, Serialize)]
+pub struct Against {
+    /// The median, in milliseconds; none if the case failed.
+    pub ms: Option<f64>,
+    /// The reference's median over it: above 1 the results are faster.
     pub speed: Option<f64>,
+    /// The same in cycles of the SMs, where both clocks were read and differ.
+    pub speed_in_cycles: Option<f64>,
     /// What that means.
     pub verdict: Verdict,
 }
 
 /// What the samples of a row say.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, JsonSchema, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Verdict {
     /// The medians are as good as equal.
     Same,
     /// The medians differ, and the middle halves of the samples overlap.
     Ambiguous,
+    /// The medians differ, and in cycles they do not: the clock of the SMs was another.
+    Clock,
     /// The results are faster.
     Faster,
     /// The results are slower.
@@ -79,6 +95,7 @@ impl Verdict {
         match self {
             Self::Same => "same",
             Self::Ambiguous => "ambiguous",
+            Self::Clock => "clock",
             Self::Faster => "faster",
             Self::Slower => "slower",
             Self::Failed => "failed",
@@ -86,7 +103,7 @@ impl Verdict {
     }
 }
 
-/// Two reports that cannot be compared.
+/// Reports that cannot be compared.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CompareError {
     /// One of them has no times.
@@ -115,80 +132,189 @@ pub enum CompareError {
         /// The results' file.
         results: String,
     },
+    /// What is called the same is another case.
+    #[error(
+        "{kernel} on {case} moves {reference_bytes} bytes in {reference} and {results_bytes} in {results}: these are different cases; \
+         measure both with one busload"
+    )]
+    Cases {
+        /// The kernel.
+        kernel: String,
+        /// The case, as both call it.
+        case: String,
+        /// The reference's file.
+        reference: String,
+        /// The bytes that must move there.
+        reference_bytes: u64,
+        /// The results' file.
+        results: String,
+        /// The bytes that must move here.
+        results_bytes: u64,
+    },
 }
 
-/// Compares reports, each with the name of its file.
+impl Comparison {
+    /// Whether a case failed, or is slower by more than this share: than the tolerance, if it is 0.
+    #[must_use]
+    pub fn is_worse(&self, share: f64) -> bool {
+        self.rows.iter().flat_map(|row| row.results.iter().flatten()).any(|against| match against.verdict {
+            Verdict::Failed => true,
+            Verdict::Slower => against.speed.is_some_and(|speed| speed < 1.0 - share),
+            _ => false,
+        })
+    }
+}
+
+/// Compares reports, each with the name of its file, with a reference. There is at least one.
 ///
 /// # Errors
 /// If there is nothing to compare, or it is not comparable.
 pub fn compare(
     (reference_file, reference): (&str, &Results),
-    (results_file, results): (&str, &Results),
+    all: &[(&str, &Results)],
     tolerance: f64,
 ) -> Result<Comparison, CompareError> {
+    let timed: BTreeMap<_, _> =
+        reference.rows.iter().filter_map(|row| Some((key(row), (row, row.timed.as_ref().ok()?)))).collect();
+    let (mut rows, mut places) = (Vec::<Row>::new(), BTreeMap::new());
+    let (mut sources, mut warnings) = (Vec::new(), BTreeSet::new());
     let reference_source = source(reference_file, reference)?;
-    let results_source = source(results_file, results)?;
-    if reference.machine.name != results.machine.name {
-        return Err(CompareError::Gpus {
-            reference: reference_source.file,
-            reference_gpu: reference.machine.name.clone(),
-            results: results_source.file,
-            results_gpu: results.machine.name.clone(),
-        });
-    }
-    let mut references: BTreeMap<_, _> =
-        reference.rows.iter().filter_map(|row| Some((key(row), row.timed.as_ref().ok()?))).collect();
-    let (mut rows, mut only_results) = (Vec::new(), 0);
-    for result in &results.rows {
-        match references.remove(&key(result)) {
-            Some(timed) => rows.push(row(timed, result, tolerance)),
-            None => only_results += usize::from(result.timed.is_ok()),
+    for (number, &(file, results)) in all.iter().enumerate() {
+        let mut own = source(file, results)?;
+        if reference.machine.name != results.machine.name {
+            return Err(CompareError::Gpus {
+                reference: reference_file.to_owned(),
+                reference_gpu: reference.machine.name.clone(),
+                results: file.to_owned(),
+                results_gpu: results.machine.name.clone(),
+            });
         }
-    }
-    if rows.is_empty() {
-        return Err(CompareError::NothingCommon { reference: reference_source.file, results: results_source.file });
+        let mut common = 0;
+        for result in &results.rows {
+            let Some((row, reference_timed)) = timed.get(&key(result)) else {
+                own.only += usize::from(result.timed.is_ok());
+                continue;
+            };
+            if row.bytes != result.bytes {
+                return Err(CompareError::Cases {
+                    kernel: row.kernel.clone(),
+                    case: row.case.clone(),
+                    reference: reference_file.to_owned(),
+                    reference_bytes: row.bytes,
+                    results: file.to_owned(),
+                    results_bytes: result.bytes,
+                });
+            }
+            let place = *places.entry(key(row)).or_insert_with(|| {
+                let (kernel, case) = (row.kernel.clone(), row.case.clone());
+                rows.push(Row {
+                    kernel,
+                    case,
+                    reference_ms: reference_timed.median_ms,
+                    results: vec![None; all.len()],
+                });
+                rows.len() - 1
+            });
+            rows[place].results[number] = Some(against(reference_timed, result, tolerance));
+            common += 1;
+        }
+        if common == 0 {
+            return Err(CompareError::NothingCommon { reference: reference_file.to_owned(), results: file.to_owned() });
+        }
+        warnings.extend(differences(&reference_source, &reference.machine, &own, &results.machine));
+        sources.push(own);
     }
     Ok(Comparison {
-        gpu: results.machine.name.clone(),
+        gpu: reference.machine.name.clone(),
+        only_reference: timed.len() - rows.len(),
         reference: reference_source,
-        results: results_source,
+        results: sources,
         tolerance,
+        warnings: warnings.into_iter().collect(),
         rows,
-        only_reference: references.len(),
-        only_results,
     })
 }
 
 fn source(file: &str, report: &Results) -> Result<Source, CompareError> {
-    let timed = report.rows.iter().find_map(|row| row.timed.as_ref().ok());
+    let mut times = report.rows.iter().filter_map(|row| row.timed.as_ref().ok()).peekable();
+    let first = times.peek().ok_or_else(|| CompareError::NoTimes { file: file.to_owned() })?;
     Ok(Source {
         file: file.to_owned(),
         driver: report.machine.driver.clone(),
         ptx: report.ptx.clone(),
-        l2: timed.ok_or_else(|| CompareError::NoTimes { file: file.to_owned() })?.l2,
+        l2: first.l2,
+        sm_mhz: median(times.flat_map(|timed| &timed.sm_mhz)),
         unfinished: report.unfinished,
+        only: 0,
     })
+}
+
+fn median<'a>(clocks: impl Iterator<Item = &'a u32>) -> Option<f64> {
+    let sorted = timing::sorted(clocks.map(|mhz| f64::from(*mhz)).collect());
+    (!sorted.is_empty()).then(|| timing::quantile(&sorted, 0.5))
+}
+
+/// Clocks further apart than this share are different ones.
+const CLOCKS: f64 = 0.01;
+
+fn are_apart(a: f64, b: f64) -> bool {
+    (a / b).max(b / a) > 1.0 + CLOCKS
+}
+
+/// What differs between two runs besides their times.
+fn differences(reference: &Source, reference_on: &Machine, own: &Source, on: &Machine) -> Vec<String> {
+    let of = |machine: &Machine| {
+        let nvml = machine.nvml.clone().unwrap_or_default();
+        let driver = nvml.driver_version.or_else(|| machine.driver.clone());
+        let watts = nvml.power_limit_w.map(|watts| format!("{watts} W"));
+        [driver, watts, nvml.ecc.map(|on| if on { "on" } else { "off" }.to_owned())]
+    };
+    let mut said = Vec::new();
+    let mut differ = |what: &str, ours: Option<String>, theirs: Option<String>| {
+        if let (Some(ours), Some(theirs)) = (ours, theirs)
+            && ours != theirs
+        {
+            said.push(format!("{what}: {ours} in {}, {theirs} in {}", reference.file, own.file));
+        }
+    };
+    for ((what, ours), theirs) in [("driver", 0), ("power limit", 1), ("ECC", 2)]
+        .map(|(what, i)| (what, of(reference_on)[i].clone()))
+        .into_iter()
+        .zip(of(on))
+    {
+        differ(what, ours, theirs);
+    }
+    differ("PTX back end", reference.ptx.backend.clone(), own.ptx.backend.clone());
+    differ("PTX target", reference.ptx.target.clone(), own.ptx.target.clone());
+    let l2 = |l2: L2| Some(if l2 == L2::Cold { "cold" } else { "hot" }.to_owned());
+    differ("L2", l2(reference.l2), l2(own.l2));
+    if let (Some(ours), Some(theirs)) = (reference.sm_mhz, own.sm_mhz)
+        && are_apart(ours, theirs)
+    {
+        differ("median SM clock", Some(format!("{ours:.0} MHz")), Some(format!("{theirs:.0} MHz")));
+    }
+    said
 }
 
 fn key(row: &results::Row) -> (&str, &str) {
     (&row.kernel, &row.case)
 }
 
-fn row(reference: &Timed, row: &results::Row, tolerance: f64) -> Row {
-    let timed = row.timed.as_ref().ok();
-    let speed = timed.map(|results| reference.median_ms / results.median_ms);
-    let verdict = match timed.zip(speed) {
-        Some((results, speed)) => judge(reference, results, speed, tolerance),
-        None => Verdict::Failed,
+fn against(reference: &Timed, row: &results::Row, tolerance: f64) -> Against {
+    let Ok(timed) = &row.timed else {
+        return Against { ms: None, speed: None, speed_in_cycles: None, verdict: Verdict::Failed };
     };
-    Row {
-        kernel: row.kernel.clone(),
-        case: row.case.clone(),
-        reference_ms: reference.median_ms,
-        results_ms: timed.map(|results| results.median_ms),
-        speed,
-        verdict,
-    }
+    let speed = reference.median_ms / timed.median_ms;
+    let clocks = median(reference.sm_mhz.iter()).zip(median(timed.sm_mhz.iter()));
+    let speed_in_cycles = clocks.filter(|(a, b)| are_apart(*a, *b)).map(|(a, b)| speed * a / b);
+    let in_time = judge(reference, timed, speed, tolerance);
+    let verdict = match (in_time, speed_in_cycles) {
+        // A difference that the clock alone makes is none of the kernel's.
+        (Verdict::Faster, Some(cycles)) if cycles <= 1.0 + tolerance => Verdict::Clock,
+        (Verdict::Slower, Some(cycles)) if cycles >= 1.0 / (1.0 + tolerance) => Verdict::Clock,
+        _ => in_time,
+    };
+    Against { ms: Some(timed.median_ms), speed: Some(speed), speed_in_cycles, verdict }
 }
 
 /// A difference counts if it is larger than the tolerance, and than what separates the samples of one run: the middle
@@ -236,13 +362,14 @@ mod tests {
         Results {
             machine: Machine { name: gpu.into(), ..Machine::simulator() },
             ptx: PtxRecord { backend: None, target: None, source_hash: None },
+            process: None,
             unfinished: false,
             rows: rows.iter().map(row).collect(),
         }
     }
 
     fn compared(reference: &Results, results: &Results) -> Result<Comparison, CompareError> {
-        compare(("old.json", reference), ("new.json", results), 0.01)
+        compare(("old.json", reference), &[("new.json", results)], 0.01)
     }
 
     #[test]
@@ -257,8 +384,8 @@ mod tests {
             (&[1.25, 0.9, 0.9, 1.25, 1.25], 0.8, Verdict::Ambiguous),
         ] {
             let comparison = compared(&report("A", &[("copy", &reference)]), &report("A", &[("copy", results)]));
-            let row = &comparison.expect("a row").rows[0];
-            assert_eq!((row.speed, row.verdict), (Some(speed), verdict), "{results:?}");
+            let against = comparison.expect("a row").rows[0].results[0].expect("a time");
+            assert_eq!((against.speed, against.verdict), (Some(speed), verdict), "{results:?}");
         }
     }
 
@@ -267,9 +394,66 @@ mod tests {
         let reference = report("A", &[("copy", &[1.0]), ("scatter", &[1.0]), ("gather", &[1.0]), ("broken", &[])]);
         let results = report("A", &[("gather", &[]), ("new", &[1.0]), ("broken", &[1.0]), ("copy", &[1.0])]);
         let comparison = compared(&reference, &results).expect("common rows");
-        let rows: Vec<_> = comparison.rows.iter().map(|row| (row.kernel.as_str(), row.verdict)).collect();
-        assert_eq!(rows, [("gather", Verdict::Failed), ("copy", Verdict::Same)]);
-        assert_eq!((comparison.only_reference, comparison.only_results), (1, 2));
+        let verdict = |row: &Row| row.results[0].map(|against| against.verdict);
+        let rows: Vec<_> = comparison.rows.iter().map(|row| (row.kernel.as_str(), verdict(row))).collect();
+        assert_eq!(rows, [("gather", Some(Verdict::Failed)), ("copy", Some(Verdict::Same))]);
+        assert_eq!((comparison.only_reference, comparison.results[0].only), (1, 2));
+        assert!(comparison.is_worse(0.05), "a case that failed is worse");
+    }
+
+    #[test]
+    fn several_results_are_a_matrix() {
+        let reference = report("A", &[("copy", &[1.0]), ("gather", &[1.0]), ("scatter", &[1.0])]);
+        let (one, two) = (report("A", &[("gather", &[0.5])]), report("A", &[("copy", &[2.0]), ("gather", &[1.02])]));
+        let compared =
+            compare(("old.json", &reference), &[("one.json", &one), ("two.json", &two)], 0.01).expect("rows");
+        let verdicts = |row: &Row| row.results.iter().map(|against| against.map(|it| it.verdict)).collect::<Vec<_>>();
+        let rows: Vec<_> = compared.rows.iter().map(|row| (row.kernel.as_str(), verdicts(row))).collect();
+        let (faster, slower) = (Some(Verdict::Faster), Some(Verdict::Slower));
+        assert_eq!(rows, [("gather", vec![faster, slower]), ("copy", vec![None, slower])]);
+        assert_eq!(compared.only_reference, 1);
+        assert!(compared.is_worse(0.05) && compared.is_worse(0.4) && !compared.is_worse(0.5), "by a half and no more");
+    }
+
+    #[test]
+    fn a_difference_that_only_the_clock_makes_is_not_the_kernels() {
+        let clocked = |ms: f64, mhz: u32| {
+            let mut results = report("A", &[("copy", &[ms, ms])]);
+            if let Ok(timed) = &mut results.rows[0].timed {
+                timed.sm_mhz = vec![mhz; 2];
+            }
+            results
+        };
+        let reference = clocked(1.0, 1800);
+        for (results, verdict, warned) in [
+            (clocked(1.2, 1500), Verdict::Clock, true),
+            (clocked(2.0, 1500), Verdict::Slower, true),
+            (clocked(0.9, 2000), Verdict::Clock, true),
+            (clocked(1.2, 1800), Verdict::Slower, false),
+        ] {
+            let compared = compared(&reference, &results).expect("a row");
+            assert_eq!(compared.rows[0].results[0].map(|against| against.verdict), Some(verdict));
+            assert_eq!(compared.warnings.iter().any(|said| said.contains("MHz")), warned, "{:?}", compared.warnings);
+        }
+    }
+
+    #[test]
+    fn what_else_differs_is_said() {
+        let mut results = report("A", &[("copy", &[1.0])]);
+        let reference = results.clone();
+        assert_eq!(compared(&reference, &reference).expect("a row").warnings, [""; 0]);
+        results.machine.driver = Some("13.1".into());
+        results.ptx.backend = Some("nvvm".into());
+        let mut reference = reference;
+        reference.machine.driver = Some("13.0".into());
+        reference.ptx.backend = Some("llvm".into());
+        assert_eq!(
+            compared(&reference, &results).expect("a row").warnings,
+            ["PTX back end: llvm in old.json, nvvm in new.json", "driver: 13.0 in old.json, 13.1 in new.json"]
+        );
+        results.rows[0].bytes = 2;
+        let refused = compared(&reference, &results).expect_err("another case").to_string();
+        assert!(refused.starts_with("copy on 4096 moves 1 bytes in old.json and 2 in new.json"), "{refused}");
     }
 
     #[test]

@@ -19,20 +19,27 @@
 //! - [`build`]: PTX from the sources of a package.
 //! - [`check`]: budgets of kernels, held to what they cost now.
 //! - [`claims`]: what the articles say that busload grew out of, judged by counts and results.
-//! - [`compare`]: two results files side by side, with a verdict for each row.
+//! - [`compare`]: results files side by side, with a verdict for each row.
 //! - [`explain`]: a kernel's source with the counts of each access, and why the worst is what it is.
 //! - [`fit`]: what fits counts that are not stated, where they are linear.
+//! - [`fleet`]: many GPUs of one kind, and which of them are slow.
 //! - [`foreign`]: kernels of anybody's PTX, launched as a launch file says.
 //! - [`front`]: what carries out the suite's kernels on the CPU: their source, or some build of them.
+//! - [`measure`]: takes samples of a time until they tell enough of it.
+//! - [`moved`]: how many bytes kernels moved, by profiles of them.
+//! - [`mock`]: what stands for a GPU in tests of busload itself.
 //! - [`plots`]: plots of results, as SVG, PNG and one page.
 //! - [`predict`]: predictions of what a launch costs on a GPU that need not be there, and how good they are.
 //! - [`cases`]: from what was asked for on the command line to kernels, cases and plans.
 //! - [`timing`]: times that were measured, and their statistics.
+//! - [`provenance`]: where results come from.
 //! - [`record`] and [`report`]: what came of a run, as data, as a table, as JSON.
 //! - [`repository`]: where files stand in the repository that one stands in.
 //! - [`results`]: files of results, read and checked.
+//! - [`schema`]: the layouts of what commands write as JSON.
 //! - [`sensors`]: what NVML tells of a GPU.
 //! - [`spatter`]: pattern files of Spatter, read and written.
+//! - [`stop`]: when samples tell enough.
 //! - [`profile`]: the counters of Nsight Compute beside the simulated counts.
 //! - [`ptx`]: the committed build of the kernels, and the properties it is held to.
 //! - [`cli`]: the commands.
@@ -51,7 +58,7 @@ pub mod prelude {
 #[cfg(not(target_os = "cuda"))]
 pub use gpu::device::host::Kernel;
 #[cfg(not(target_os = "cuda"))]
-pub use launch::{assert_families, launch};
+pub use launch::{Report, assert_families, launch};
 
 #[cfg(all(feature = "cli", not(target_os = "cuda")))]
 pub use cuda;
@@ -81,6 +88,8 @@ pub mod explain;
 #[cfg(all(feature = "cli", not(target_os = "cuda")))]
 pub mod fit;
 #[cfg(all(feature = "cli", not(target_os = "cuda")))]
+pub mod fleet;
+#[cfg(all(feature = "cli", not(target_os = "cuda")))]
 pub mod foreign;
 #[cfg(all(feature = "cli", not(target_os = "cuda")))]
 pub mod front;
@@ -91,11 +100,19 @@ pub mod judge;
 #[cfg(not(target_os = "cuda"))]
 pub mod launch;
 #[cfg(all(feature = "cli", not(target_os = "cuda")))]
+pub mod measure;
+#[cfg(all(feature = "cli", not(target_os = "cuda")))]
+pub mod mock;
+#[cfg(all(feature = "cli", not(target_os = "cuda")))]
+pub mod moved;
+#[cfg(all(feature = "cli", not(target_os = "cuda")))]
 pub mod plots;
 #[cfg(all(feature = "cli", not(target_os = "cuda")))]
 pub mod predict;
 #[cfg(all(feature = "cli", not(target_os = "cuda")))]
 pub mod profile;
+#[cfg(all(feature = "cli", not(target_os = "cuda")))]
+pub mod provenance;
 #[cfg(all(feature = "cli", not(target_os = "cuda")))]
 pub mod ptx;
 #[cfg(all(feature = "cli", not(target_os = "cuda")))]
@@ -107,9 +124,13 @@ pub mod repository;
 #[cfg(all(feature = "cli", not(target_os = "cuda")))]
 pub mod results;
 #[cfg(all(feature = "cli", not(target_os = "cuda")))]
+pub mod schema;
+#[cfg(all(feature = "cli", not(target_os = "cuda")))]
 pub mod sensors;
 #[cfg(all(feature = "cli", not(target_os = "cuda")))]
 pub mod spatter;
+#[cfg(all(feature = "cli", not(target_os = "cuda")))]
+pub mod stop;
 #[cfg(all(feature = "cli", not(target_os = "cuda")))]
 pub mod suite;
 #[cfg(not(target_os = "cuda"))]

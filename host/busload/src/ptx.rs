@@ -110,8 +110,9 @@ impl Ptx {
                 (current, position) = (Some(name), None);
             } else if let Some(numbers) = line.strip_prefix(".loc") {
                 position = located(numbers, &files);
-            } else if let (Some(name), Some(access)) = (current, instruction(line).and_then(access)) {
-                entries.entry(name).or_default().push(Site { position, access });
+            } else if let Some(name) = current {
+                let sites = accesses(line).into_iter().flatten().map(|access| Site { position, access });
+                entries.entry(name).or_default().extend(sites);
             }
         }
         entries
@@ -148,6 +149,17 @@ fn instruction(line: &str) -> Option<&str> {
     };
     let opcode = line.split(|c: char| c.is_whitespace() || c == ';').next()?;
     (opcode.starts_with(|c: char| c.is_ascii_lowercase()) && !opcode.ends_with(':')).then_some(opcode)
+}
+
+/// The accesses that a line makes: none, one, or the two of an asynchronous copy.
+fn accesses(line: &str) -> [Option<Access<'_>>; 2] {
+    let Some(opcode) = instruction(line) else { return [None; 2] };
+    if !opcode.starts_with("cp.async.ca.") && !opcode.starts_with("cp.async.cg.") {
+        return [access(opcode), None];
+    }
+    let width = line.trim_end_matches(';').rsplit(',').next().and_then(|width| width.trim().parse().ok());
+    let of = |space, operation| width.map(|width| Access { space, operation, width });
+    [of("global", "load"), of("shared", "store")]
 }
 
 /// The access that an opcode makes; none if it makes none.
@@ -212,6 +224,8 @@ mod tests {
 \tatom.global.add.f32 %r1, [%rd1], %r2;
 .visible .entry two(
 \tred.global.add.f32 [%rd1], %r2;
+\tcp.async.ca.shared.global [%r1], [%rd1], 8;
+\tcp.async.wait_all;
 \tret;
 .file\t1 \"gpu/a.rs\"
 .file\t2 \"gpu/b.rs\"
@@ -227,7 +241,8 @@ mod tests {
         let access = |space, operation, width| Access { space, operation, width };
         let expected = [access("global", "atomic", 4), access("global", "load", 16), access("shared", "store", 4)];
         assert_eq!(entries["one"].iter().copied().collect::<Vec<_>>(), expected);
-        assert_eq!(entries["two"].iter().copied().collect::<Vec<_>>(), expected[..1]);
+        let copied = [access("global", "atomic", 4), access("global", "load", 8), access("shared", "store", 8)];
+        assert_eq!(entries["two"].iter().copied().collect::<Vec<_>>(), copied);
         assert_eq!(ptx.violations(), []);
     }
 
@@ -238,7 +253,7 @@ mod tests {
         let first = Some(Position { file: "gpu/a.rs", line: 4, column: 9 });
         let second = Some(Position { file: "gpu/b.rs", line: 5, column: 13 });
         assert_eq!(positions("one"), [first, first, second]);
-        assert_eq!(positions("two"), [None]);
+        assert_eq!(positions("two"), [None; 3]);
     }
 
     #[test]

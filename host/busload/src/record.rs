@@ -1,14 +1,18 @@
 //! What came of a command, as data: the JSON that `--json` writes.
 
-use crate::cuda::Facts;
+use crate::cuda::{Facts, Gpu};
+use crate::measure::Sampling;
+use crate::provenance;
 use crate::ptx::Ptx;
 use crate::sensors::Sensors;
 use crate::sim::{self, Blocks, Note};
 use crate::timing::Timed;
 use gpu::device::host::Space;
 use gpu::suite::{AxisKind, Launch, Value};
+use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 
 /// The version of the layout of reports. Those of schema 1 are read too: they lack what is optional here, and what is computed.
@@ -20,7 +24,7 @@ pub const READ: std::ops::RangeInclusive<u32> = 1..=SCHEMA;
 pub use crate::why::operation_name;
 
 /// Everything that one command found out.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize, Deserialize)]
 pub struct Report {
     /// The version of this layout.
     pub schema: u32,
@@ -30,6 +34,9 @@ pub struct Report {
     pub machine: Machine,
     /// The build of the kernels that a GPU runs.
     pub ptx: PtxRecord,
+    /// How times were taken; none where nothing was timed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sampling: Option<Sampling>,
     /// Whether more is to come: in the file of a run that is under way, or was ended.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unfinished: bool,
@@ -38,17 +45,24 @@ pub struct Report {
 }
 
 impl Report {
+    /// One of which nothing came yet.
+    #[must_use]
+    pub fn new(command: &str, machine: Machine, ptx: PtxRecord) -> Self {
+        let command = command.to_owned();
+        Self { schema: SCHEMA, command, machine, ptx, sampling: None, unfinished: true, results: Vec::new() }
+    }
+
     /// The report as JSON: one object, a line for each field.
     ///
     /// # Errors
     /// If a number in it is none.
     pub fn json(&self) -> serde_json::Result<String> {
-        Ok(serde_json::to_string_pretty(self)? + "\n")
+        provenance::json(self)
     }
 }
 
 /// A machine.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize, Deserialize)]
 pub struct Machine {
     /// `gpu`, `simulator`, or `mock`: a GPU whose times are made up, for tests of busload itself.
     pub kind: String,
@@ -77,6 +91,9 @@ pub struct Machine {
     pub nvml: Option<Sensors>,
 }
 
+/// What stands for a GPU in tests, as results call it: its times are made up.
+pub const MOCK: &str = "mock";
+
 /// Multiprocessors that the simulator's grids are made for: an A100's.
 pub const SIMULATED_SM_COUNT: u32 = 108;
 
@@ -99,12 +116,17 @@ impl Machine {
     }
 
     /// A GPU.
-    pub fn gpu(facts: &Facts) -> Self {
+    pub fn gpu(gpu: &Gpu) -> Self {
+        Self { nvml: gpu.nvml().map(Sensors::from), ..Self::of("gpu", gpu.facts()) }
+    }
+
+    /// What has these facts.
+    pub(crate) fn of(kind: &str, facts: &Facts) -> Self {
         Self {
-            kind: "gpu".into(),
+            kind: kind.into(),
             name: facts.name.clone(),
-            device: None,
-            id: None,
+            device: Some(facts.device),
+            id: facts.uuid.map(|uuid| hex(&Sha256::digest(uuid)[..16])),
             driver: Some(facts.driver.clone()),
             sm_count: facts.sm_count,
             l2_bytes: Some(facts.l2_bytes),
@@ -116,8 +138,12 @@ impl Machine {
     }
 }
 
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
 /// A build of the kernels.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize, Deserialize)]
 pub struct PtxRecord {
     /// `llvm` or `nvvm`.
     pub backend: Option<String>,
@@ -135,7 +161,7 @@ impl From<&Ptx> for PtxRecord {
 }
 
 /// What came of one kernel on one case.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize, Deserialize)]
 #[serde(try_from = "Written")]
 pub struct Record {
     /// The kernel.
@@ -175,7 +201,7 @@ pub struct Record {
 
 /// A record as it is written. Where a field of a part is there, the others must be too: a part that makes no sense is not taken for
 /// one that is missing.
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 struct Written {
     kernel: String,
     family: String,
@@ -194,6 +220,13 @@ struct Written {
     hot: Option<Timed>,
     #[serde(flatten)]
     parts: serde_json::Map<String, serde_json::Value>,
+}
+
+impl Record {
+    /// Whether it is of a launch on a GPU, or on what stands for one.
+    pub fn is_of_gpu(&self) -> bool {
+        ["gpu", MOCK].contains(&self.on.as_str())
+    }
 }
 
 impl TryFrom<Written> for Record {
@@ -226,7 +259,7 @@ impl TryFrom<Written> for Record {
 }
 
 /// A launch.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct LaunchRecord {
     /// Blocks along x, y and z.
     pub grid: [u32; 3],
@@ -243,7 +276,7 @@ impl From<Launch> for LaunchRecord {
 }
 
 /// What an SM holds at a time of a launch, by the driver: registers, shared memory and threads allow no more.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct Occupancy {
     /// Blocks.
     pub blocks_per_sm: u32,
@@ -252,7 +285,7 @@ pub struct Occupancy {
 }
 
 /// What went wrong with a case.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize, Deserialize)]
 pub struct ErrorRecord {
     /// Which kind of error.
     pub kind: String,
@@ -261,7 +294,7 @@ pub struct ErrorRecord {
 }
 
 /// What the simulator counted.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize, Deserialize)]
 pub struct Simulated {
     /// Which blocks ran.
     pub blocks: BlocksRecord,
@@ -278,7 +311,7 @@ fn stated() -> bool {
 }
 
 /// Which blocks of a grid were simulated.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize, Deserialize)]
 pub struct BlocksRecord {
     /// Blocks of the grid.
     pub total: u64,
@@ -300,7 +333,7 @@ impl From<Blocks> for BlocksRecord {
 }
 
 /// What a source position asked for.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize, Deserialize)]
 #[allow(missing_docs, reason = "the columns of gpu::suite::Counts")]
 pub struct SiteRecord {
     pub file: String,
@@ -332,7 +365,7 @@ pub struct SiteRecord {
 }
 
 /// Transactions of a source position on the generation of GPUs that was asked for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct TransactionsRecord {
     /// How many.
     pub count: u64,

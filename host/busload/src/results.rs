@@ -1,7 +1,8 @@
 //! Files of results, read: what `bench` and `profile` measured on a GPU, checked once for whoever goes by it.
 
 use crate::profile::Profiled;
-use crate::record::{ErrorRecord, LaunchRecord, Machine, PtxRecord, READ, Record, SCHEMA, typed};
+use crate::provenance::Process;
+use crate::record::{ErrorRecord, LaunchRecord, MOCK, Machine, PtxRecord, READ, Record, SCHEMA, typed};
 use crate::timing;
 use crate::timing::Timed;
 use serde::Deserialize;
@@ -15,6 +16,8 @@ pub struct Results {
     pub machine: Machine,
     /// The build of the kernels.
     pub ptx: PtxRecord,
+    /// Which process measured them, if a launcher started several.
+    pub process: Option<Process>,
     /// Whether the run that wrote it has not come to its end.
     pub unfinished: bool,
     /// What came of each kernel on each case, no two of the same.
@@ -87,6 +90,9 @@ pub enum ResultsError {
     /// Written where there is no GPU.
     #[error("it holds no time: it was simulated, and nothing in it was measured; give what a GPU was measured by")]
     Simulated,
+    /// Made up by what stands for a GPU in tests.
+    #[error("it holds no time that was measured: a mock made all of them up; give what a GPU was measured by")]
+    Mock,
     /// What it says of the machine makes no sense.
     #[error("its machine: {0}")]
     Machine(String),
@@ -112,15 +118,23 @@ struct Raw {
     #[serde(default)]
     ptx: Value,
     #[serde(default)]
+    provenance: Origin,
+    #[serde(default)]
     unfinished: bool,
     #[serde(default)]
     results: Vec<Value>,
 }
 
+/// What is read of where it comes from.
+#[derive(Default, Deserialize)]
+struct Origin {
+    process: Option<Process>,
+}
+
 /// Milliseconds that a launch may take: from a nanosecond to eleven days.
 const TIMES: std::ops::RangeInclusive<f64> = 1e-6..=1e9;
 
-/// What `bench --json` wrote on a GPU.
+/// What `bench --json` wrote on a GPU, or on what stands for one: the machine's `kind` says so.
 ///
 /// # Errors
 /// If `text` is something else, or anything in it makes no sense.
@@ -131,12 +145,15 @@ pub fn bench(text: &str) -> Result<Results, ResultsError> {
     }
 }
 
-/// What `bench --json` or `profile --json` wrote.
+/// What `bench --json` or `profile --json` wrote on a GPU.
 ///
 /// # Errors
 /// If `text` is neither, or anything in it makes no sense.
 pub fn measurement(text: &str) -> Result<Measurement, ResultsError> {
-    measurement_of(text, "bench --json` or `profile")
+    match measurement_of(text, "bench --json` or `profile")? {
+        Measurement::Bench(results) if results.machine.kind == MOCK => Err(ResultsError::Mock),
+        measured => Ok(measured),
+    }
 }
 
 fn measurement_of(text: &str, wanted: &'static str) -> Result<Measurement, ResultsError> {
@@ -151,11 +168,11 @@ fn measurement_of(text: &str, wanted: &'static str) -> Result<Measurement, Resul
         _ => return Err(ResultsError::Command { command: raw.command, wanted }),
     };
     let machine: Machine = typed(raw.machine).map_err(ResultsError::Machine)?;
-    if machine.kind != "gpu" {
+    if !["gpu", MOCK].contains(&machine.kind.as_str()) {
         return Err(ResultsError::Simulated);
     }
     check_machine(&machine).map_err(ResultsError::Machine)?;
-    let (unfinished, results) = (raw.unfinished, raw.results);
+    let (unfinished, process, results) = (raw.unfinished, raw.provenance.process, raw.results);
     if !is_bench {
         return Ok(Measurement::Profile { rows: each(results, counted)?, machine, unfinished });
     }
@@ -168,7 +185,7 @@ fn measurement_of(text: &str, wanted: &'static str) -> Result<Measurement, Resul
             false => Err("it stands twice".to_owned()),
         }
     })?;
-    Ok(Measurement::Bench(Results { machine, ptx, unfinished, rows }))
+    Ok(Measurement::Bench(Results { machine, ptx, process, unfinished, rows }))
 }
 
 /// The rows, each as `read` makes it.
@@ -202,8 +219,8 @@ fn counted(value: Value) -> Result<Profiled, String> {
 
 fn row(value: Value, machine: &Machine) -> Result<Row, String> {
     let record: Record = typed(value)?;
-    if record.on != "gpu" {
-        return Err(format!("it ran on `{}`, and the machine is a GPU", record.on));
+    if record.on != machine.kind {
+        return Err(format!("it ran on `{}`, and the machine is `{}`", record.on, machine.kind));
     }
     if let Some(hot) = &record.hot {
         check_times(hot, record.bytes, machine.peak_gbps).map_err(|problem| format!("hot: {problem}"))?;

@@ -1,9 +1,11 @@
 //! What NVML tells of a GPU, as results keep it. Whatever it does not tell is not there.
 
+use crate::cuda;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// What holds for a whole run.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, JsonSchema, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Sensors {
     /// The GPU's name.
@@ -23,7 +25,7 @@ pub struct Sensors {
 }
 
 /// The GPU at one moment.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, JsonSchema, Serialize, Deserialize)]
 #[serde(default)]
 pub struct State {
     /// The clock of the SMs, in MHz.
@@ -36,4 +38,18 @@ pub struct State {
     pub power_w: Option<f64>,
     /// Why clocks are lower than they could be, in NVML's words; none is known where it does not tell.
     pub throttle: Option<Vec<String>>,
+}
+
+impl From<cuda::Nvml> for Sensors {
+    fn from(nvml: cuda::Nvml) -> Self {
+        let cuda::Nvml { name, driver_version, max_sm_mhz, max_memory_mhz, power_limit_w, ecc, mig } = nvml;
+        Self { name, driver_version, max_sm_mhz, max_memory_mhz, power_limit_w, ecc, mig }
+    }
+}
+
+impl From<cuda::State> for State {
+    fn from(state: cuda::State) -> Self {
+        let cuda::State { sm_mhz, memory_mhz, temperature_c, power_w, throttle } = state;
+        Self { sm_mhz, memory_mhz, temperature_c, power_w, throttle }
+    }
 }

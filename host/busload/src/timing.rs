@@ -1,10 +1,11 @@
 //! Times that were measured, and their statistics.
 
 use crate::sensors::State;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// What the L2 holds before a sample.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum L2 {
     /// Nothing of the kernel's: it was flushed.
@@ -14,7 +15,7 @@ pub enum L2 {
 }
 
 /// Why no further sample was taken.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Stopped {
     /// There were as many as were asked for.
@@ -32,7 +33,7 @@ pub enum Stopped {
 }
 
 /// What a kernel took on the GPU. All statistics are of `samples_ms`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, JsonSchema, Serialize, Deserialize)]
 #[serde(from = "Written")]
 pub struct Timed {
     /// `cold` or `hot`: whether the L2 was flushed before each sample.
@@ -80,7 +81,7 @@ pub struct Timed {
 }
 
 /// Times as they are written. Results of schema 1 lack what is computed from the samples.
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 struct Written {
     #[serde(default = "cold")]
     l2: L2,

@@ -1,5 +1,6 @@
 //! What stands for the GPU where busload is built without it: nothing can be opened, so nothing else can happen.
 
+use crate::{Nvml, Sample, State};
 use gpu::device::host::Kernel;
 use gpu::suite::{Buffer, Plan};
 use std::convert::Infallible;
@@ -38,6 +39,8 @@ impl RunError {
 #[allow(missing_docs, reason = "documented where there is a GPU")]
 pub struct Facts {
     pub name: String,
+    pub device: u32,
+    pub uuid: Option<[u8; 16]>,
     pub driver: String,
     pub sm_count: u32,
     pub threads_per_sm: u32,
@@ -45,6 +48,14 @@ pub struct Facts {
     pub compute_capability: String,
     pub peak_gbps: Option<f64>,
     pub memory_bytes: u64,
+}
+
+/// How many GPUs the driver lists.
+///
+/// # Errors
+/// Always.
+pub fn devices() -> Result<u32, GpuError> {
+    Err(GpuError)
 }
 
 /// The machine's GPU; never made.
@@ -55,7 +66,19 @@ impl Gpu {
     pub fn open(_ptx: &str) -> Result<Self, GpuError> {
         Err(GpuError)
     }
+    pub fn open_device(_device: u32, _ptx: &str) -> Result<Self, GpuError> {
+        Err(GpuError)
+    }
     pub fn facts(&self) -> &Facts {
+        match *self {}
+    }
+    pub fn nvml(&self) -> Option<Nvml> {
+        match *self {}
+    }
+    pub fn state(&self) -> Option<State> {
+        match *self {}
+    }
+    pub fn recover(&self) {
         match *self {}
     }
     pub fn prepare<'a>(&'a self, _kernel: &Kernel, _plan: &'a Plan) -> Result<Prepared<'a>, RunError> {
@@ -89,7 +112,7 @@ impl<'a> Prepared<'a> {
     pub fn occupancy(&self) -> Result<Option<u32>, RunError> {
         match *self.0 {}
     }
-    pub fn sample(&self, _flush: bool) -> Result<f64, RunError> {
+    pub fn sample(&self, _flush: bool) -> Result<Sample, RunError> {
         match *self.0 {}
     }
     pub fn ticks(&self) -> Result<Option<f64>, RunError> {
@@ -102,7 +125,7 @@ pub struct CopyProbe<'a>(&'a Gpu);
 
 #[allow(missing_docs, reason = "documented where there is a GPU")]
 impl CopyProbe<'_> {
-    pub fn sample(&self, _flush: bool) -> Result<f64, RunError> {
+    pub fn sample(&self, _flush: bool) -> Result<Sample, RunError> {
         match *self.0 {}
     }
 }

@@ -74,9 +74,10 @@ impl serde::Serialize for Kind {
 
 /// One thing the sanitizer found.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "serde", derive(schemars::JsonSchema, serde::Serialize))]
 pub struct Finding {
     /// What is wrong.
+    #[cfg_attr(feature = "serde", schemars(with = "String"))]
     pub kind: Kind,
     /// Where, as far as a source line is to blame.
     pub at: Option<Position>,

@@ -9,7 +9,7 @@ use std::sync::{Mutex, PoisonError};
 
 /// A source position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "serde", derive(schemars::JsonSchema, serde::Serialize))]
 pub struct Position {
     /// The file, relative to the workspace.
     pub file: &'static str,

@@ -261,6 +261,39 @@ impl Memory {
         (end >= first).then(|| AtHand { first: (first - start) / width, count: (end - first) / width, elements })
     }
 
+    /// All elements of `width` bytes of the buffer that begins at `base`; those on pages that nobody has [reached](Self::reach) are
+    /// not filled.
+    pub fn whole(&self, base: u64, width: u64) -> Option<AtHand> {
+        let buffer = &self.buffers[self.buffer_of(base)?];
+        Some(AtHand { first: 0, count: buffer.count / width, elements: buffer.cell(0) })
+    }
+
+    /// Fills the pages that the lanes in `mask` go to, `offsets` bytes behind the begin of the buffer at `base`; whether all of the
+    /// buffer is filled then. No lane goes beyond the buffer, or over the end of a page.
+    #[inline(always)]
+    pub fn reach(&self, base: u64, mask: u32, offsets: &[u64; 32]) -> bool {
+        let first = offsets[mask.trailing_zeros() as usize % 32];
+        // Mostly all lanes go to one page: the bits in which they differ tell, on several lanes at a time.
+        let differs = |(lane, offset): (usize, &u64)| if mask >> lane & 1 == 1 { offset ^ first } else { 0 };
+        let differ = offsets.iter().enumerate().map(differs).fold(0, |differ, bits| differ | bits);
+        self.reach_pages(base, if differ < PAGE { mask & mask.wrapping_neg() } else { mask }, offsets)
+    }
+
+    fn reach_pages(&self, base: u64, mask: u32, offsets: &[u64; 32]) -> bool {
+        let number = Self::number(base);
+        let filled = &self.buffers[number].filled;
+        let mut last = None;
+        let mut rest = mask;
+        while rest != 0 {
+            let page = (offsets[rest.trailing_zeros() as usize % 32] / PAGE) as usize;
+            if last.replace(page) != Some(page) {
+                filled.reach(page, |page| self.fill(number, page));
+            }
+            rest &= rest - 1;
+        }
+        filled.are_ready()
+    }
+
     /// Whether `width` bytes at `address` lie in a buffer.
     #[inline]
     pub fn contains(&self, address: u64, width: u64) -> bool {

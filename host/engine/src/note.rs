@@ -5,7 +5,11 @@ use std::ops::BitOrAssign;
 
 /// A change by the compiler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "snake_case"))]
+#[cfg_attr(
+    feature = "serde",
+    derive(schemars::JsonSchema, serde::Serialize, serde::Deserialize),
+    serde(rename_all = "snake_case")
+)]
 pub enum Note {
     /// Lanes of a warp leave a loop around the access after different numbers of iterations.
     UnrolledLoop,

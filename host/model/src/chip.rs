@@ -1,11 +1,12 @@
 //! A GPU as a description gives it, each figure with its source. What descriptions leave open is in
 //! `constants.rs`.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use system::input;
 
 /// A figure and where it comes from.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, JsonSchema, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Figure {
     /// The figure.
@@ -15,7 +16,7 @@ pub struct Figure {
 }
 
 /// A GPU as a file describes it: every figure with its source. Cycles are those of the SM clock.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, JsonSchema, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Description {
     name: String,

@@ -4,12 +4,13 @@ use super::chip::Chip;
 use engine::trace::{Trace, What};
 use engine::{Position, Site};
 use gpu::suite::Operation;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::fmt;
 
 /// How far a predicted time is to be trusted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Confidence {
     /// It is none: the launch does something that the model does not know.
@@ -34,7 +35,7 @@ impl fmt::Display for Confidence {
 }
 
 /// A confidence, and what lowers it.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct Trust {
     /// How far the prediction is to be trusted. Files of earlier versions do not say.
     #[serde(default, skip_serializing_if = "Option::is_none")]

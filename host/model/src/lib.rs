@@ -46,6 +46,7 @@ use engine::trace::{Observer, Trace};
 use engine::{Options, Outcome, Site};
 use gpu::suite::{Launch, Operation, Space};
 use machine::{Machine, Snapshot};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::sync::{Arc, Mutex};
@@ -71,7 +72,7 @@ pub const FITTED_ON: [&str; 13] = [
 ];
 
 /// What a launch waits for most.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Limit {
     /// The bandwidth of the DRAM.
@@ -105,7 +106,7 @@ impl fmt::Display for Limit {
 }
 
 /// What is predicted of a launch.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct Prediction {
     /// How long it takes, in milliseconds, with the launch itself.
     pub predicted_ms: f64,

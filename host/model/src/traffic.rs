@@ -1,9 +1,10 @@
 //! What moves through the memory system, and what is busy with it.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// What moved through the memory system in the whole launch. Not whole numbers where only a part of it was replayed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct Traffic {
     /// Data-stage wavefronts of global loads.
     pub l1_data_wavefronts: f64,

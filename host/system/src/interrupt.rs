@@ -2,7 +2,10 @@
 
 use std::io;
 use std::process::{Child, Command, ExitStatus};
-use std::time::Duration;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
 
 /// Why there is no exit status.
 #[derive(Debug, thiserror::Error)]
@@ -53,7 +56,13 @@ impl Watch {
             let handler: extern "C" fn(libc::c_int) = signal::note;
             let before = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP].map(|signal| {
                 // SAFETY: the handler stores a number, and nothing else.
-                (signal, unsafe { libc::signal(signal, handler as libc::sighandler_t) })
+                let before = unsafe { libc::signal(signal, handler as libc::sighandler_t) };
+                if before == libc::SIG_IGN {
+                    // `nohup`, or a shell for what it runs behind: whoever ignores it goes on to.
+                    // SAFETY: as it was.
+                    unsafe { libc::signal(signal, before) };
+                }
+                (signal, before)
             });
             Self { before }
         }
@@ -93,6 +102,88 @@ impl Watch {
     }
 }
 
+impl Watch {
+    /// Waits for programs that run already.
+    ///
+    /// # Errors
+    /// If one of them cannot be waited for, or this process is asked to end: then they are asked too, by the same signal, and those that
+    /// do not end soon are ended.
+    pub fn wait(&self, children: &mut [Child]) -> Result<Vec<ExitStatus>, Unfinished> {
+        let mut asked: Option<(i32, Instant)> = None;
+        loop {
+            let statuses = children.iter_mut().map(Child::try_wait).collect::<io::Result<Option<Vec<_>>>>()?;
+            match (statuses, asked) {
+                (Some(statuses), None) => return Ok(statuses),
+                (Some(_), Some((signal, _))) => return Err(Unfinished::Interrupted(signal)),
+                (None, Some((_, at))) if at.elapsed() > PATIENCE => children.iter_mut().for_each(|child| {
+                    let _ = child.kill();
+                }),
+                (None, Some(_)) => {}
+                (None, None) => {
+                    if let Some(signal) = self.signal() {
+                        for child in children.iter_mut() {
+                            if let Ok(None) = child.try_wait() {
+                                ask(child, signal);
+                            }
+                        }
+                        asked = Some((signal, Instant::now()));
+                    }
+                }
+            }
+            std::thread::sleep(PAUSE);
+        }
+    }
+}
+
+/// So long programs may take to end that were asked to.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// While it is there, something is done before this process ends by a signal that asks for it.
+pub struct OnEnd {
+    is_over: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl OnEnd {
+    /// Has `act` be done, on a thread of its own, whatever the others are at; none if the system starts no thread, and then nothing is.
+    pub fn new(act: impl FnOnce(i32) + Send + 'static) -> Option<Self> {
+        let is_over = Arc::new(AtomicBool::new(false));
+        let (seen, watch) = (Arc::clone(&is_over), Watch::new());
+        let wait = move || {
+            while !seen.load(Ordering::SeqCst) {
+                if let Some(signal) = watch.signal() {
+                    act(signal);
+                    end_by(signal);
+                }
+                std::thread::park_timeout(PAUSE);
+            }
+        };
+        let thread = std::thread::Builder::new().spawn(wait).ok()?;
+        Some(Self { is_over, thread: Some(thread) })
+    }
+}
+
+impl Drop for OnEnd {
+    fn drop(&mut self) {
+        self.is_over.store(true, Ordering::SeqCst);
+        if let Some(thread) = self.thread.take() {
+            thread.thread().unpark();
+            let _ = thread.join();
+        }
+    }
+}
+
+/// What a signal is called.
+pub fn name(signal: i32) -> String {
+    #[cfg(target_os = "linux")]
+    for (known, name) in [(libc::SIGINT, "SIGINT"), (libc::SIGTERM, "SIGTERM"), (libc::SIGHUP, "SIGHUP")] {
+        if signal == known {
+            return name.to_owned();
+        }
+    }
+    format!("signal {signal}")
+}
+
 impl Default for Watch {
     fn default() -> Self {
         Self::new()
@@ -120,6 +211,17 @@ pub fn end_by(signal: i32) -> ! {
     std::process::exit(128 + signal)
 }
 
+/// Asks a program to end.
+fn ask(child: &Child, signal: i32) {
+    #[cfg(target_os = "linux")]
+    // SAFETY: the process is the child, which was not waited for to its end.
+    unsafe {
+        libc::kill(child.id() as libc::pid_t, signal);
+    }
+    #[cfg(not(target_os = "linux"))]
+    let _ = (child, signal);
+}
+
 fn end(child: &mut Child) {
     #[cfg(target_os = "linux")]
     // SAFETY: the group is the child's, which was not waited for yet.
@@ -133,7 +235,6 @@ fn end(child: &mut Child) {
 #[cfg(target_os = "linux")]
 mod tests {
     use super::*;
-    use std::time::Instant;
 
     #[test]
     fn a_program_ends_when_this_one_is_asked_to_and_so_does_what_it_started() {

@@ -52,4 +52,6 @@ families! {
     locals
     /// Approximate functions.
     math
+    /// Bytes of two words, put together to a third.
+    bytes
 }

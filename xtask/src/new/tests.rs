@@ -66,7 +66,7 @@ fn a_family_is_a_file_and_a_line() {
     assert_eq!(kernel, "histogram_global");
     assert!(family.starts_with("//! Histogram: ") && family.contains("pub unsafe fn histogram_global("), "{family}");
     assert!(family.contains("name: \"histogram\"") && !family.contains("template"), "{family}");
-    assert!(list.ends_with("    nchw\n    histogram\n}\n"), "{list}");
+    assert!(list.ends_with("    nchw_tiles\n    histogram\n}\n"), "{list}");
     // And a variant of that.
     let (_, again) = super::changes(folder.path(), &asked("histogram", "shared")).expect("a variant");
     assert!(again.len() == 1 && again[0].after.contains("Entry { kernel: histogram_shared::KERNEL, plan }"));

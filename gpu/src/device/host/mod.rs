@@ -54,8 +54,8 @@ pub(super) use memory::{
     shared_atomic, shared_element, shared_load, shared_load_relaxed, shared_store, shared_store_relaxed,
 };
 pub(super) use threads::{
-    activemask, all, any, ballot, block_dim_x, block_dim_y, block_dim_z, block_idx_x, block_idx_y, block_idx_z, clock,
-    cos, exp2, fma, grid_dim_x, grid_dim_y, grid_dim_z, index_x, lane_id, log2, match_any, match_any_wide, rcp,
-    reduce_and, reduce_or, reduce_xor, rsqrt, shuffle, shuffle_down, shuffle_up, shuffle_xor, sin, sqrt, sync_threads,
-    sync_warp, tanh, thread_idx_x, thread_idx_y, thread_idx_z,
+    activemask, all, any, ballot, block_dim_x, block_dim_y, block_dim_z, block_idx_x, block_idx_y, block_idx_z,
+    byte_perm, clock, cos, exp2, fma, grid_dim_x, grid_dim_y, grid_dim_z, index_x, lane_id, log2, match_any,
+    match_any_wide, rcp, reduce_and, reduce_or, reduce_xor, rsqrt, shuffle, shuffle_down, shuffle_up, shuffle_xor, sin,
+    sqrt, sync_threads, sync_warp, tanh, thread_idx_x, thread_idx_y, thread_idx_z,
 };

@@ -214,3 +214,12 @@ functions! {
 pub(crate) fn fma(a: f32, b: f32, c: f32) -> f32 {
     libm::fmaf(a, b, c)
 }
+
+pub(crate) fn byte_perm(a: u32, b: u32, selector: u32) -> u32 {
+    let bytes = (u64::from(b) << 32 | u64::from(a)).to_le_bytes();
+    u32::from_le_bytes(core::array::from_fn(|digit| {
+        let byte = bytes[(selector >> (4 * digit) & 7) as usize];
+        // The fourth bit of a digit asks for the sign in all bits.
+        if selector >> (4 * digit) & 8 == 0 { byte } else { ((byte as i8) >> 7) as u8 }
+    }))
+}

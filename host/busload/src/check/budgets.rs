@@ -4,6 +4,7 @@ use super::cost::Measure;
 pub use crate::foreign::file::Invalid;
 use crate::foreign::file::with_nearest;
 use crate::input;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -11,7 +12,7 @@ use std::ops::Range;
 use toml::Spanned;
 
 /// What budgets are of.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, JsonSchema, Serialize)]
 #[serde(untagged)]
 pub enum Subject {
     /// A kernel of the families, on a case as tables show it.

@@ -3,13 +3,14 @@
 use crate::explain::Explanation;
 use crate::record::SiteRecord;
 use crate::sim::coalesce::SECTOR;
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::iter::Sum;
 use std::ops::Add;
 
 /// What a budget limits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, JsonSchema, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Measure {
     /// Requests of warps.
@@ -123,7 +124,7 @@ impl Sum for Cost {
 }
 
 /// A place in a source.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, JsonSchema, Serialize)]
 pub struct Place {
     /// The file.
     pub file: String,

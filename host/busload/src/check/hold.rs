@@ -5,11 +5,12 @@ use super::cost::{Access, Cost, Measure, Place};
 use super::count::Counted;
 use crate::record::{ErrorRecord, SCHEMA};
 use crate::sim::Finding;
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeSet;
 
 /// What came of a check: the JSON that it writes.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize)]
 pub struct Report {
     /// The version of this layout.
     pub schema: u32,
@@ -31,7 +32,7 @@ pub struct Report {
 }
 
 /// What fails, beside what costs more than its budget and what is wrong.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Serialize)]
 pub struct Rules {
     /// A budget whose access is gone.
     pub gone_fails: bool,
@@ -40,7 +41,7 @@ pub struct Rules {
 }
 
 /// What came of a subject.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize)]
 pub struct Checked {
     /// The kernel and its case, or the launch.
     #[serde(flatten)]
@@ -62,7 +63,7 @@ pub struct Checked {
 }
 
 /// What became of a budget, or of an access that has none.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, JsonSchema, Serialize)]
 pub struct Held {
     /// The access, or what a region is called.
     pub name: String,
@@ -81,7 +82,7 @@ pub struct Held {
 }
 
 /// What a measure may be, and what it is.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, JsonSchema, Serialize)]
 pub struct Limit {
     /// The measure.
     pub measure: Measure,
@@ -110,7 +111,7 @@ impl Limit {
 }
 
 /// What became of a budget.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Verdict {
     /// A measure is worse than it may be.

@@ -124,9 +124,11 @@ impl Cached {
             row.kernel == kernel && row.verified && values.iter().all(known)
         };
         let rows = self.results.iter().flat_map(|of| of.rows.iter().map(move |row| (of, row)));
-        let timed =
-            rows.filter(|(_, row)| is_so(row)).filter_map(|(of, row)| Some((of, row, row.timed.as_ref().ok()?)));
-        let largest = timed.filter(|(.., timed)| timed.l2 == l2).max_by_key(|(_, row, _)| row.bytes)?;
+        fn series(row: &Row, l2: L2) -> Option<&Timed> {
+            row.timed.as_ref().ok().into_iter().chain(&row.hot).find(|timed| timed.l2 == l2)
+        }
+        let timed = rows.filter(|(_, row)| is_so(row)).filter_map(|(of, row)| Some((of, row, series(row, l2)?)));
+        let largest = timed.max_by_key(|(_, row, _)| row.bytes)?;
         Some((largest.0, largest.2))
     }
 }

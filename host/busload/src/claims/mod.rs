@@ -13,6 +13,7 @@ mod week_one;
 
 pub use evidence::{Cached, Evidence, Found};
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// Something an article says, and how to find out whether it holds.
@@ -30,7 +31,7 @@ pub struct Claim {
 type Rule = Box<dyn Fn(&dyn Evidence) -> Judgement>;
 
 /// What became of a claim.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, JsonSchema, Serialize)]
 pub struct Judged {
     /// Its name.
     pub id: String,
@@ -49,7 +50,7 @@ pub struct Judged {
 }
 
 /// Whether a claim holds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Verdict {
     /// It does.

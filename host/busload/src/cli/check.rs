@@ -1,11 +1,12 @@
 //! `check`: budgets of kernels, held to what the simulator counts now.
 
 use super::Usage;
-use super::options::selection;
+use super::options::{axes, chosen, json_option, of_simulator};
 use super::output::{Progress, json};
 use super::selection::{idle, runs, simulator_options, values};
 use crate::cases::{Run, Sizes};
 use crate::check::{self, ANY_CASE, Budgets, Commit, Counted, Invalid, Launches, Rules, Subject};
+use crate::provenance;
 use crate::record::Machine;
 use crate::report::{self, Target};
 use crate::repository::Repository;
@@ -85,7 +86,7 @@ pub(super) fn command(suite: &Suite) -> Command {
                 .value_name("FILE")
                 .help("Write what fails, and what is to be known, as SARIF 2.1.0; - is standard output"),
         );
-    selection(suite, command)
+    axes(suite, chosen(command).arg(json_option()).args(of_simulator()))
 }
 
 /// Holds kernels to their budgets, or writes these; false if something fails.
@@ -125,7 +126,7 @@ pub(super) fn run(suite: &Suite, matches: &ArgMatches) -> Result<bool> {
     let report = check::hold(&budgets, counted, &|subject| asked.is_within(subject), rules);
     let issues = check::issues(&report);
     let repository = Repository::here();
-    let json_written = json.as_ref().map(|target| target.write(&(serde_json::to_string_pretty(&report)? + "\n")));
+    let json_written = json.as_ref().map(|target| target.write(&provenance::json(&report)?));
     let sarif_written = sarif.as_ref().map(|target| target.write(&report::sarif(&issues, &repository)?));
     let mut text = report::check(&report, matches.get_flag("quiet"));
     if matches.get_flag("github") {

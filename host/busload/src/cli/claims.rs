@@ -4,8 +4,9 @@ use super::Usage;
 use super::options::exports;
 use super::output::{Exports, read_results, say_unfinished};
 use crate::claims;
-use crate::record::SCHEMA;
+use crate::record::{MOCK, SCHEMA};
 use crate::report;
+use crate::results::ResultsError;
 use crate::suite::Suite;
 use anyhow::Result;
 use clap::{Arg, ArgAction, ArgMatches, Command};
@@ -25,6 +26,9 @@ pub(super) fn command(_: &Suite) -> Command {
 pub(super) fn run(_: &Suite, matches: &ArgMatches) -> Result<bool> {
     let files = matches.get_many::<String>("results").into_iter().flatten();
     let files = files.map(|file| Ok((file, read_results("--results ", file)?))).collect::<Result<Vec<_>, Usage>>()?;
+    if let Some((file, _)) = files.iter().find(|(_, results)| results.machine.kind == MOCK) {
+        return Err(Usage(anyhow::Error::new(ResultsError::Mock).context(format!("--results {file}"))).into());
+    }
     let machines: Vec<_> = files.iter().map(|(_, results)| results.machine.name.as_str()).collect();
     if let Some(pair) = machines.windows(2).find(|pair| pair[0] != pair[1]) {
         let [one, other] = [pair[0], pair[1]];
@@ -41,6 +45,6 @@ pub(super) fn run(_: &Suite, matches: &ArgMatches) -> Result<bool> {
         anyhow::bail!("no claim can be judged: {reason}");
     }
     let object = serde_json::json!({ "schema": SCHEMA, "command": "claims", "claims": judged });
-    exports.write(&object, || report::claims_markdown(&judged), || report::claims_table(&judged))?;
+    exports.write(&object, &object["claims"], || report::claims_markdown(&judged), || report::claims_table(&judged))?;
     Ok(true)
 }

@@ -8,6 +8,7 @@ use crate::bench;
 use crate::cases::{self, Run, Selection, Sizes};
 use crate::explain::{self, Explanation};
 use crate::front::Front;
+use crate::provenance;
 use crate::record::{Machine, SCHEMA};
 use crate::report::{self, Target};
 use crate::sim::{self, Sampling};
@@ -92,7 +93,7 @@ pub(super) fn run(suite: &Suite, matches: &ArgMatches) -> Result<bool> {
     let json_written = json.as_ref().map(|target| {
         let object =
             serde_json::json!({ "schema": SCHEMA, "command": "explain", "shown": shown, "kernels": explanations });
-        target.write(&(serde_json::to_string_pretty(&object)? + "\n"))
+        target.write(&provenance::json(&object)?)
     });
     let html_written = html.as_ref().map(|target| target.write(&explain::page(&explanations, shown)?));
     let is_taken = [&json, &html, &spatter].into_iter().flatten().any(Target::is_standard_output);

@@ -1,6 +1,7 @@
 //! `list`: the families and their kernels.
 
 use super::output;
+use crate::provenance;
 use crate::record::SCHEMA;
 use crate::report;
 use crate::suite::Suite;
@@ -35,7 +36,7 @@ pub(super) fn run(suite: &Suite, matches: &ArgMatches) -> Result<bool> {
     let json = output::json(matches)?;
     if let Some(json) = &json {
         let list = if primitives { primitives_as_json() } else { kernels_as_json(suite) };
-        json.write(&format!("{list:#}\n"))?;
+        json.write(&provenance::json(&list)?)?;
         if json.is_standard_output() {
             return Ok(true);
         }

@@ -4,8 +4,11 @@ mod bench;
 mod check;
 mod claims;
 mod compare;
+mod completions;
+mod devices;
 mod doctor;
 mod explain;
+mod fleet;
 mod gpu;
 mod list;
 mod options;
@@ -14,14 +17,18 @@ mod predict;
 mod profile;
 mod ptx;
 mod report;
+mod resume;
 mod run;
+mod sampling;
 mod selection;
 mod simulate;
 mod spatter;
 mod verify;
 
+pub use completions::{write_completions, write_manual};
 pub use doctor::run_doctor;
 
+use crate::provenance;
 use crate::report::say;
 use crate::suite::Suite;
 use anyhow::Result;
@@ -37,7 +44,7 @@ pub struct Usage(#[from] pub anyhow::Error);
 type Entry = (fn(&Suite) -> Command, fn(&Suite, &ArgMatches) -> Result<bool>);
 
 /// Every command, in the order of `--help`.
-const COMMANDS: [Entry; 15] = [
+const COMMANDS: [Entry; 18] = [
     (bench::command, bench::run),
     (simulate::command, simulate::run),
     (verify::command, verify::run),
@@ -50,9 +57,12 @@ const COMMANDS: [Entry; 15] = [
     (list::command, list::run),
     (claims::command, claims::run),
     (compare::command, compare::run),
+    (fleet::command, fleet::run),
     (report::command, report::run),
     (doctor::command, doctor::run),
     (ptx::command, ptx::run),
+    (completions::command, completions::run),
+    (completions::manual_command, completions::manual),
 ];
 
 /// Those of busload's own suite: its claims, and its kernels for patterns.
@@ -64,9 +74,14 @@ fn commands(suite: &Suite) -> impl Iterator<Item = Entry> + use<'_> {
     COMMANDS.into_iter().filter(is_its)
 }
 
+/// What the program over a suite is called.
+fn name(suite: &Suite) -> &'static str {
+    if suite.is_busload() { "busload" } else { suite.name }
+}
+
 /// The program with all its commands over a suite.
 pub fn command(suite: &Suite) -> Command {
-    Command::new(if suite.is_busload() { "busload" } else { suite.name })
+    Command::new(name(suite))
         .version(env!("CARGO_PKG_VERSION"))
         .about("Shows, verifies and measures how memory-access patterns decide a GPU kernel's speed")
         .after_help(
@@ -123,6 +138,8 @@ pub fn exit_code(result: Result<bool>) -> ExitCode {
 /// # Errors
 /// If it cannot be run at all.
 pub fn run(suite: &Suite, matches: &ArgMatches) -> Result<bool> {
+    // The command begins now.
+    provenance::of(suite);
     let (name, matches) = matches.subcommand().expect("clap requires a command");
     let entry = commands(suite).find(|(command, _)| command(suite).get_name() == name);
     let (_, run) = entry.unwrap_or_else(|| unreachable!("clap knows no such command: {name}"));

@@ -8,9 +8,9 @@ use clap::{Arg, ArgAction, Command, value_parser};
 use gpu::suite::{Axis, AxisKind, Value};
 use std::ffi::OsStr;
 
-/// For the child process that goes on after a launch has failed.
-pub(super) fn resume() -> Arg {
-    Arg::new("resume").long("resume").value_name("N").hide(true).value_parser(value_parser!(usize))
+/// For the child process that goes on after a launch has failed: the number of the case that it begins at.
+pub(super) fn from() -> Arg {
+    Arg::new("from").long("from").value_name("N").hide(true).value_parser(value_parser!(usize))
 }
 
 pub(super) fn on() -> Arg {
@@ -40,21 +40,22 @@ pub(super) fn machine(default: &str) -> [Arg; 2] {
     ]
 }
 
-/// For commands whose findings are no results of runs.
-pub(super) fn exports() -> [Arg; 2] {
+/// Where results go besides the terminal.
+pub(super) fn exports() -> [Arg; 3] {
     let arg = |name: &'static str, help| Arg::new(name).long(name).value_name("FILE").help(help);
     [
-        arg("json", "Write what was found as JSON; - is standard output"),
-        arg("markdown", "Write it as a Markdown table; - is standard output"),
+        json_option(),
+        arg("csv", "Write them as comma-separated values, a row a result; - is standard output"),
+        arg("markdown", "Write them as a Markdown table; - is standard output"),
     ]
 }
 
 /// The options that say which kernels, on which cases, how they are simulated, and where the results go.
 pub(super) fn selection(suite: &Suite, command: Command) -> Command {
-    axes(suite, chosen(command).args(of_simulator()))
+    axes(suite, chosen(command).args(exports()).args(of_simulator()))
 }
 
-/// Those that say which kernels, of which sizes, and where the results go.
+/// Those that say which kernels, and of which sizes.
 pub(super) fn chosen(command: Command) -> Command {
     command
         .arg(
@@ -75,7 +76,6 @@ pub(super) fn chosen(command: Command) -> Command {
                 )
                 .value_parser(PossibleValuesParser::new(["large", "small"])),
         )
-        .arg(json_option())
 }
 
 pub(super) fn json_option() -> Arg {

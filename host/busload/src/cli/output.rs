@@ -3,37 +3,64 @@
 use super::Usage;
 use crate::cases::Run;
 use crate::input;
+use crate::provenance;
 use crate::ptx::Ptx;
-use crate::record::{Machine, Record, Report, SCHEMA};
+use crate::record::{Machine, Record, Report};
 use crate::report::{self, Target};
 use crate::results::{self, Results};
 use anyhow::{Context, Result};
 use clap::ArgMatches;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use std::collections::BTreeSet;
+use std::path::Path;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 pub(super) fn json(matches: &ArgMatches) -> Result<Option<Target>, Usage> {
-    Ok(matches.get_one::<String>("json").map(|target| Target::open("--json", target)).transpose()?)
+    json_as(matches, str::to_owned)
+}
+
+/// The same with a name made of the one that was given.
+pub(super) fn json_as(matches: &ArgMatches, name: impl FnOnce(&str) -> String) -> Result<Option<Target>, Usage> {
+    let target = matches.get_one::<String>("json");
+    Ok(target.map(|target| Target::open("--json", &name(target))).transpose()?)
 }
 
 /// Where a report goes as it grows: to the JSON file as results come, and to the terminal at the end.
 pub(super) struct Output {
-    json: Option<Target>,
+    exports: Exports,
     pub(super) report: Report,
+    /// Kernels and cases of which a run before this one has results.
+    known: BTreeSet<(String, String)>,
     pub(super) progress: Progress,
 }
 
 impl Output {
-    pub(super) fn new(command: &str, machine: Machine, ptx: &Ptx, json: Option<Target>, cases: usize) -> Self {
-        let (command, ptx) = (command.to_owned(), ptx.into());
-        let report = Report { schema: SCHEMA, command, machine, ptx, unfinished: true, results: Vec::new() };
-        Self { json, report, progress: Progress::new(cases as u64) }
+    pub(super) fn new(command: &str, machine: Machine, ptx: &Ptx, exports: Exports, cases: usize) -> Self {
+        let report = Report::new(command, machine, ptx.into());
+        Self { exports, report, known: BTreeSet::new(), progress: Progress::new(cases as u64) }
     }
 
-    /// Whether standard output is the JSON's alone.
+    /// The file that the JSON goes to, if it goes to one.
+    pub(super) fn file(&self) -> Option<&Path> {
+        if let Some(Target::File { path, .. }) = &self.exports.json { Some(path) } else { None }
+    }
+
+    /// Goes on with a report: its results are not to be had again.
+    pub(super) fn go_on(&mut self, before: Report) {
+        self.known = before.results.iter().map(|record| (record.kernel.clone(), record.case.clone())).collect();
+        self.report.machine.copy_gbps = before.machine.copy_gbps;
+        self.report.results = before.results;
+    }
+
+    /// Whether the report that is gone on with has a result of a run.
+    pub(super) fn has(&self, run: &Run) -> bool {
+        self.known.contains(&(run.kernel.name.to_owned(), run.case.to_string()))
+    }
+
+    /// Whether standard output is a file's alone.
     pub(super) fn quiet(&self) -> bool {
-        self.json.as_ref().is_some_and(Target::is_standard_output)
+        self.exports.take_standard_output()
     }
 
     /// Says something to the person in front of the terminal.
@@ -42,7 +69,7 @@ impl Output {
         self.show(&format!("{text}\n"))
     }
 
-    /// Prints it, or says it where standard output is the JSON's alone.
+    /// Prints it, or says it where standard output is a file's alone.
     fn show(&self, text: &str) -> Result<()> {
         if self.quiet() {
             report::say(text);
@@ -54,8 +81,21 @@ impl Output {
     pub(super) fn push(&mut self, record: Record) {
         self.report.results.push(record);
         self.progress.next();
-        if let Some(json) = &self.json {
+        if let Some(json) = &self.exports.json {
             json.update(|| Ok(self.report.json()?));
+        }
+    }
+
+    /// Adds results that took long to get: whatever ends this process, the file has them.
+    pub(super) fn keep(&mut self, records: impl IntoIterator<Item = Record>) {
+        self.report.results.extend(records);
+        self.save();
+    }
+
+    /// Has the file hold what there is.
+    pub(super) fn save(&self) {
+        if let Some(json) = &self.exports.json {
+            json.keep(|| Ok(self.report.json()?));
         }
     }
 
@@ -78,10 +118,12 @@ impl Output {
     ) -> Result<bool> {
         self.progress.finish();
         self.report.unfinished = false;
-        let written = self.json.as_ref().map(|target| target.write(&json(&self.report)?));
-        let table = self.show(&table(&self.report));
-        // What one of them cannot take, the other has.
-        written.into_iter().chain([table]).collect::<Result<()>>()?;
+        let Self { exports, report, .. } = &self;
+        let rows = || Ok(serde_json::to_value(&report.results)?);
+        let written = exports.files(|| json(report), rows, || report::records_markdown(&report.results));
+        let table = self.show(&table(report));
+        // What one of them cannot take, the others have.
+        written.and(table)?;
         Ok(self.report.results.iter().all(|record| record.error.is_none()))
     }
 }
@@ -125,34 +167,69 @@ impl Progress {
     }
 }
 
-/// Where the findings of a command go that has the options of `options::exports`.
+/// Where results go besides the terminal: the files that the options of `options::exports` name.
+#[derive(Default)]
 pub(super) struct Exports {
     pub(super) json: Option<Target>,
+    csv: Option<Target>,
     markdown: Option<Target>,
 }
 
 impl Exports {
     pub(super) fn open(matches: &ArgMatches) -> Result<Self, Usage> {
-        let open = |name| {
-            let target = matches.get_one::<String>(name);
-            target.map(|target| Target::open(&format!("--{name}"), target)).transpose()
-        };
-        Ok(Self { json: open("json")?, markdown: open("markdown")? })
+        Self::open_as(matches, str::to_owned)
     }
 
-    /// Writes the files asked for, and prints the table unless one of them is standard output.
+    /// The same with names made of those that were given.
+    pub(super) fn open_as(matches: &ArgMatches, name: impl Fn(&str) -> String) -> Result<Self, Usage> {
+        let given = |option: &str| matches.try_get_one::<String>(option).ok().flatten();
+        let open =
+            |option: &str| given(option).map(|file| Target::open(&format!("--{option}"), &name(file))).transpose();
+        let own = Self { json: open("json")?, csv: open("csv")?, markdown: open("markdown")? };
+        if own.all().filter(|target| target.is_standard_output()).count() > 1 {
+            let taken =
+                ["json", "csv", "markdown"].into_iter().filter(|option| given(option).is_some_and(|file| file == "-"));
+            let taken = taken.map(|option| format!("--{option} -")).collect::<Vec<_>>().join(" ");
+            return Err(anyhow::anyhow!("{taken}: standard output takes one of them, so name a file").into());
+        }
+        Ok(own)
+    }
+
+    fn all(&self) -> impl Iterator<Item = &Target> {
+        [&self.json, &self.csv, &self.markdown].into_iter().flatten()
+    }
+
+    /// Whether standard output is taken by one of them.
+    pub(super) fn take_standard_output(&self) -> bool {
+        self.all().any(Target::is_standard_output)
+    }
+
+    /// Writes the files asked for, and prints the table unless one of them is standard output. `rows` are those of the JSON.
     pub(super) fn write(
         &self,
         json: &serde_json::Value,
+        rows: &serde_json::Value,
         markdown: impl FnOnce() -> String,
         table: impl FnOnce() -> String,
     ) -> Result<()> {
-        let json = self.json.as_ref().map(|target| target.write(&(serde_json::to_string_pretty(json)? + "\n")));
-        let markdown = self.markdown.as_ref().map(|target| target.write(&markdown()));
-        let is_taken = [&self.json, &self.markdown].into_iter().flatten().any(Target::is_standard_output);
-        let table = (!is_taken).then(|| report::print(&table()));
+        let files = self.files(|| Ok(provenance::json(json)?), || Ok(rows.clone()), markdown);
+        let table = if self.take_standard_output() { Ok(()) } else { report::print(&table()) };
         // What one of them cannot take, the others have.
-        [json, markdown, table].into_iter().flatten().collect()
+        files.and(table)
+    }
+
+    /// Writes the files asked for.
+    pub(super) fn files(
+        &self,
+        json: impl FnOnce() -> Result<String>,
+        rows: impl FnOnce() -> Result<serde_json::Value>,
+        markdown: impl FnOnce() -> String,
+    ) -> Result<()> {
+        let csv = || report::csv(rows()?.as_array().map_or(&[][..], Vec::as_slice));
+        let json = self.json.as_ref().map(|target| target.write(&json()?));
+        let csv = self.csv.as_ref().map(|target| target.write(&csv()?));
+        let markdown = self.markdown.as_ref().map(|target| target.write(&markdown()));
+        [json, csv, markdown].into_iter().flatten().collect()
     }
 }
 

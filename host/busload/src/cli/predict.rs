@@ -1,7 +1,7 @@
 //! `predict`: how long kernels take on a GPU that need not be there.
 
 use super::Usage;
-use super::options::{axes, chosen, machine, threads};
+use super::options::{axes, chosen, exports, machine, threads};
 use super::output::{Exports, Progress, say_unfinished};
 use super::selection::{file_of_ptx, fronts, load_ptx, on_ptx, runs_on_gpu};
 use crate::cases::{Run, Sizes};
@@ -9,6 +9,7 @@ use crate::front::Front;
 use crate::input;
 use crate::parallel;
 use crate::predict::{self, About, Chip, Effort, Measured, NotPredicted, Prediction, Timeline, Window};
+use crate::provenance;
 use crate::ptx::Ptx;
 use crate::record::SCHEMA;
 use crate::report::{self, Target};
@@ -63,14 +64,8 @@ pub(super) fn command(suite: &Suite) -> Command {
                 )
                 .default_value("4194304")
                 .value_parser(lines_to_replay),
-        )
-        .arg(
-            Arg::new("markdown")
-                .long("markdown")
-                .value_name("FILE")
-                .help("Write the predictions as a Markdown table, with every column; - is standard output"),
         );
-    axes(suite, chosen(command.args(timeline())).args(machine("ptx")).arg(threads()))
+    axes(suite, chosen(command.args(timeline())).args(exports()).args(machine("ptx")).arg(threads()))
 }
 
 /// Those of what happens on one SM.
@@ -140,7 +135,7 @@ pub(super) fn run(suite: &Suite, matches: &ArgMatches) -> Result<bool> {
         }),
     };
     let exports = Exports::open(matches)?;
-    let timeline = Asked::new(matches, &chip, &runs)?;
+    let timeline = Asked::new(matches, &chip, &runs, &exports)?;
     let threads = matches.get_one::<u32>("threads").map_or(Effort::default().threads, |threads| *threads as usize);
     let workers = threads.min(runs.len()).max(1);
     let most = matches.get_one::<u64>("replay").copied().expect("has a default");
@@ -178,7 +173,12 @@ pub(super) fn run(suite: &Suite, matches: &ArgMatches) -> Result<bool> {
     if let Some(timeline) = timeline {
         timeline.write()?;
     }
-    exports.write(&object, || report::prediction_markdown(&chip.name, &rows), || report::prediction_table(&rows))?;
+    exports.write(
+        &object,
+        &object["results"],
+        || report::prediction_markdown(&chip.name, &rows),
+        || report::prediction_table(&rows),
+    )?;
     Ok(rows.iter().all(|row| row.error.is_none()))
 }
 
@@ -192,7 +192,7 @@ struct Asked {
 
 impl Asked {
     /// None if none was.
-    fn new(matches: &ArgMatches, chip: &Chip, runs: &[Run]) -> Result<Option<Self>, Usage> {
+    fn new(matches: &ArgMatches, chip: &Chip, runs: &[Run], exports: &Exports) -> Result<Option<Self>, Usage> {
         let Some(file) = matches.get_one::<String>("timeline") else { return Ok(None) };
         if let [_, _, ..] = runs {
             return Err(anyhow::anyhow!(
@@ -208,10 +208,7 @@ impl Asked {
         }
         let window = Window { sm, wave: matches.get_one("timeline-wave").copied(), most: predict::MOST_EVENTS };
         let target = Target::open("--timeline", file)?;
-        let is_taken = ["json", "markdown"]
-            .into_iter()
-            .any(|other| matches.get_one::<String>(other).is_some_and(|file| file == "-"));
-        if target.is_standard_output() && is_taken {
+        if target.is_standard_output() && exports.take_standard_output() {
             return Err(anyhow::anyhow!("--timeline -: standard output takes one of the files, so name another").into());
         }
         Ok(Some(Self { target, window, kept: Mutex::new(None) }))
@@ -263,7 +260,7 @@ fn predictions_so_far(chip: &Chip, rows: &[Option<predict::Row>]) -> Result<Stri
     let rows: Vec<_> = rows.iter().flatten().cloned().collect();
     let mut object = predictions(chip, &rows);
     object["unfinished"] = true.into();
-    Ok(serde_json::to_string_pretty(&object)? + "\n")
+    Ok(provenance::json(&object)?)
 }
 
 /// How much to replay of a launch: `all` has no limit.

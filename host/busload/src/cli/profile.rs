@@ -2,11 +2,12 @@
 
 use super::Usage;
 use super::options::{ptx, selection};
-use super::output::{Progress, json};
+use super::output::{Exports, Progress};
 use super::selection::{OF_SIMULATOR, load_ptx, runs_on_gpu, same_runs, simulator_options};
 use crate::cases::Sizes;
 use crate::cuda::Gpu;
 use crate::profile;
+use crate::provenance;
 use crate::report;
 use crate::suite::Suite;
 use anyhow::Result;
@@ -50,7 +51,7 @@ pub(super) fn run(suite: &Suite, matches: &ArgMatches) -> Result<bool> {
     let ptx = load_ptx(suite, matches)?;
     let gpu = Gpu::open(ptx.text()).map_err(|error| Usage(anyhow::Error::new(error).context("profile needs a GPU")))?;
     let runs = runs_on_gpu(suite, matches, Sizes::Small, gpu.facts().sm_count)?;
-    let json = json(matches)?;
+    let exports = Exports::open(matches)?;
     let progress = Progress::new(runs.len() as u64);
     let profiled = profile::profile(
         &gpu,
@@ -66,16 +67,21 @@ pub(super) fn run(suite: &Suite, matches: &ArgMatches) -> Result<bool> {
     );
     progress.finish();
     let profiled = profiled?;
-    let written = json.as_ref().map(|json| json.write(&(serde_json::to_string_pretty(&profiled)? + "\n")));
     let table = report::profile_table(&profiled);
-    let shown = match json.is_some_and(|json| json.is_standard_output()) {
+    let written = exports.files(
+        || Ok(provenance::json(&profiled)?),
+        || Ok(serde_json::to_value(&profiled.results)?),
+        || report::profile_markdown(&profiled),
+    );
+    let shown = match exports.take_standard_output() {
         true => {
             report::say(&table);
             Ok(())
         }
         false => report::print(&table),
     };
-    written.into_iter().chain([shown]).collect::<Result<()>>()?;
+    // What one of them cannot take, the others have.
+    written.and(shown)?;
     let clean = |record: &profile::Profiled| record.error.is_none() && record.differences().is_empty();
     Ok(profiled.results.iter().all(clean))
 }

@@ -177,7 +177,7 @@ pub(super) fn run(_: &Suite, matches: &ArgMatches) -> Result<bool> {
     if let (Some(Target::StandardOutput), Some(Target::StandardOutput)) = (&html, &json) {
         return Err(usage("--html - --json -: standard output takes one of them, so name a file".to_owned()));
     }
-    let machine = gpu.as_ref().map_or_else(Machine::simulator, |gpu| Machine::gpu(gpu.facts()));
+    let machine = gpu.as_ref().map_or_else(Machine::simulator, Machine::gpu);
     let mut options = simulator_options(matches);
     if let Some(steps) = matches.get_one::<u64>("max-steps") {
         options.limits.calls = *steps;

@@ -22,18 +22,34 @@ pub(super) enum On {
     Auto,
     Gpu,
     Sim,
+    /// What stands for a GPU in tests: see [`crate::mock`].
+    Mock,
 }
 
 pub(super) fn chosen_machine(matches: &ArgMatches) -> On {
     match matches.get_one::<String>("on").map(String::as_str) {
         Some("gpu") => On::Gpu,
         Some("sim") => On::Sim,
+        Some("mock") => On::Mock,
         _ => On::Auto,
     }
 }
 
 /// The options of a GPU alone, and of the simulator alone.
-pub(super) const OF_GPU: [&str; 3] = ["ptx", "hot", "samples"];
+pub(super) const OF_GPU: [&str; 12] = [
+    "ptx",
+    "hot",
+    "samples",
+    "stop",
+    "max-noise",
+    "min-samples",
+    "max-time",
+    "min-clock",
+    "device",
+    "parallel",
+    "resume",
+    "profile",
+];
 
 pub(super) const OF_SIMULATOR: [&str; 3] = ["threads", "max-blocks", "no-sanitizer"];
 
@@ -92,7 +108,7 @@ pub(super) fn on_ptx(suite: &Suite, matches: &ArgMatches, mut runs: Vec<Run>) ->
 pub(super) fn refuse_idle(matches: &ArgMatches, of_gpu: &[&str]) -> Result<(), Usage> {
     let (on, names) = match chosen_machine(matches) {
         On::Auto => return Ok(()),
-        On::Gpu => ("--on gpu: nothing is simulated", &OF_SIMULATOR[..]),
+        On::Gpu | On::Mock => ("--on gpu: nothing is simulated", &OF_SIMULATOR[..]),
         On::Sim => ("--on sim: nothing is launched on a GPU", of_gpu),
     };
     match idle(matches, names) {

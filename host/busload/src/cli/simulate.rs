@@ -1,19 +1,21 @@
 //! `simulate`: runs kernels on the CPU and counts what they ask of the memory system.
 
 use super::options::{machine, selection};
-use super::output::{Output, json};
+use super::output::{Exports, Output};
 use super::selection::{beside, fronts, on_ptx, runs, simulator_options};
 use crate::bench;
 use crate::cases::{Run, Sizes};
 use crate::fit;
 use crate::front::Front;
 use crate::record::Machine;
+use crate::report;
 use crate::sim;
 use crate::suite::Suite;
 use anyhow::Result;
 use clap::builder::PossibleValuesParser;
 use clap::{Arg, ArgMatches, Command};
 use std::collections::BTreeSet;
+use system::interrupt::{Watch, end_by, name};
 
 /// The command with its options.
 pub(super) fn command(suite: &Suite) -> Command {
@@ -51,8 +53,13 @@ pub(super) fn run(suite: &Suite, matches: &ArgMatches) -> Result<bool> {
     }
     let machine = Machine::simulator();
     let (front, runs) = on_ptx(suite, matches, runs(suite, matches, Sizes::Small, machine.sm_count)?)?;
-    let output =
-        Output::new("simulate", machine, front.ptx().expect("it carries out a build"), json(matches)?, runs.len());
+    let output = Output::new(
+        "simulate",
+        machine,
+        front.ptx().expect("it carries out a build"),
+        Exports::open(matches)?,
+        runs.len(),
+    );
     simulated(matches, &front, &runs, output)
 }
 
@@ -60,7 +67,7 @@ pub(super) fn run(suite: &Suite, matches: &ArgMatches) -> Result<bool> {
 pub(super) fn simulate(suite: &Suite, matches: &ArgMatches, command: &str, first: Option<&str>) -> Result<bool> {
     let machine = Machine::simulator();
     let runs = runs(suite, matches, Sizes::Small, machine.sm_count)?;
-    let output = Output::new(command, machine, &beside(suite), json(matches)?, runs.len());
+    let output = Output::new(command, machine, &beside(suite), Exports::open(matches)?, runs.len());
     if let Some(first) = first {
         output.say(first)?;
     }
@@ -91,11 +98,27 @@ fn say_fits(runs: &[Run], options: &sim::Options, output: &Output) -> Result<()>
     Ok(())
 }
 
-/// Simulates the runs one after another.
+/// Simulates the runs one after another. Asked to end, it writes what finished, and ends.
 pub(super) fn simulate_all(front: &Front, runs: &[Run], options: impl Fn(&Run) -> sim::Options, output: &mut Output) {
+    let watch = Watch::new();
     for run in runs {
         output.progress.at(run, 0, 0);
-        let (record, _) = bench::simulate_on(front, run, &options(run), &|done, of| output.progress.at(run, done, of));
+        let (record, _) = bench::simulate_on(front, run, &options(run), &|done, of| {
+            output.progress.at(run, done, of);
+            end_if_asked(&watch, output);
+        });
         output.push(record);
+        end_if_asked(&watch, output);
+    }
+}
+
+fn end_if_asked(watch: &Watch, output: &Output) {
+    if let Some(signal) = watch.signal() {
+        output.save();
+        output.progress.finish();
+        let kept = output.file().map(|file| format!("what finished is in {}", file.display()));
+        let kept = kept.unwrap_or_else(|| "nothing is kept without --json FILE".to_owned());
+        report::say(&format!("ended by {}: {kept}", name(signal)));
+        end_by(signal);
     }
 }

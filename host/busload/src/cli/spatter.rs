@@ -1,15 +1,18 @@
 //! `spatter`: runs the patterns of a file of Spatter 2.
 
 use super::Usage;
-use super::gpu::{OnGpu, on_gpu};
-use super::options::{json_option, of_simulator, on, ptx, resume};
-use super::output::{Output, json};
+use super::gpu::{Work, on_gpu};
+use super::options::{exports, from, of_simulator, on, ptx};
+use super::output::{Exports, Output};
 use super::selection::{OF_GPU, OF_SIMULATOR, On, chosen_machine, idle, load_ptx, refuse_idle, simulator_options};
-use crate::bench::{self, L2, Samples};
+use crate::bench::{self, Asked};
 use crate::cases::Run;
 use crate::cuda::Gpu;
+use crate::measure::{Sampling, Series};
+use crate::moved::Moved;
+use crate::provenance;
 use crate::record::{Machine, Report};
-use crate::report::{self, Target};
+use crate::report;
 use crate::sim::Options;
 use crate::spatter::{self, Configured, Seen, TALLIED};
 use crate::suite::Suite;
@@ -60,8 +63,8 @@ pub(super) fn command(_: &Suite) -> Command {
                 .help("Launch blocks of the file's local-work-size threads, where it says one"),
         )
         .arg(ptx())
-        .arg(resume())
-        .arg(json_option())
+        .arg(from())
+        .args(exports())
         .args(of_simulator())
 }
 
@@ -73,28 +76,28 @@ pub(super) fn run(suite: &Suite, matches: &ArgMatches) -> Result<bool> {
     if matches.get_flag("local-work-size") {
         configured.iter_mut().for_each(|of| of.configuration.block = of.local_work_size);
     }
-    let child = matches.get_one::<usize>("resume").copied();
+    let child = matches.get_one::<usize>("from").copied();
     if child.is_none() {
         let warnings = configured.iter().flat_map(|of| of.warnings.iter().map(move |warning| (of.number, warning)));
         warnings.for_each(|(number, warning)| report::say(&format!("warning: {file}: entry {number}: {warning}")));
     }
     let ptx = load_ptx(suite, matches)?;
     let gpu = match chosen_machine(matches) {
-        On::Sim => Err("as asked for".to_owned()),
+        On::Sim | On::Mock => Err("as asked for".to_owned()),
         On::Gpu => Ok(Gpu::open(ptx.text()).map_err(|error| Usage(anyhow::Error::new(error).context("--on gpu")))?),
         On::Auto => match Gpu::open(ptx.text()) {
             Err(error) if matches.contains_id("ptx") && !error.means_none() => return Err(error.into()),
             gpu => gpu.map_err(|error| format!("since there is no GPU to use ({error})")),
         },
     };
-    let machine = gpu.as_ref().map_or_else(|_| Machine::simulator(), |gpu| Machine::gpu(gpu.facts()));
+    let machine = gpu.as_ref().map_or_else(|_| Machine::simulator(), Machine::gpu);
     let runs = configured.iter().map(|of| {
         spatter::run(of, machine.sm_count).map_err(|error| Usage(anyhow::Error::new(error).context(file.clone())))
     });
     let runs = runs.collect::<Result<Vec<_>, _>>()?;
-    let json = if child.is_some() { Some(Target::StandardOutput) } else { json(matches)? };
+    let exports = if child.is_some() { Exports::default() } else { Exports::open(matches)? };
     let options = simulator_options(matches);
-    let mut output = Output::new("spatter", machine, &ptx, json, runs.len());
+    let mut output = Output::new("spatter", machine, &ptx, exports, runs.len());
     let mut seen = Vec::new();
     match gpu {
         Err(why) => {
@@ -114,17 +117,19 @@ pub(super) fn run(suite: &Suite, matches: &ArgMatches) -> Result<bool> {
         Ok(gpu) => {
             let nruns = configured.iter().filter_map(|of| of.runs).max().unwrap_or(10);
             let count = matches.get_one("samples").copied().unwrap_or(nruns);
-            let l2 = if matches.get_flag("hot") { L2::Hot } else { L2::Cold };
+            let l2 = if matches.get_flag("hot") { Series::Hot } else { Series::Cold };
             if child.is_none() {
                 let (facts, state) =
-                    (gpu.facts(), if l2 == L2::Cold { "flushed before" } else { "left as it was before" });
+                    (gpu.facts(), if l2 == Series::Cold { "flushed before" } else { "left as it was before" });
                 let idle = idle(matches, &OF_SIMULATOR).map_or_else(String::new, |idle| format!(" {idle} on a GPU."));
                 output.say(&format!("Measured on {}, L2 {state} each of {count} samples.{idle}", facts.name))?;
             }
-            let samples = Samples { warm_up: 3, count, l2 };
-            on_gpu(&gpu, runs.clone(), child.unwrap_or(0), OnGpu::Measure(samples), &mut output);
+            let sampling = Sampling::exactly(count, l2);
+            output.report.sampling = Some(sampling);
+            let asked = Asked::Measure(sampling);
+            on_gpu(&Work { device: &gpu, runs: &runs, asked, from: child, moved: Moved::default() }, &mut output)?;
             if child.is_some() {
-                return output.finish();
+                return Ok(true);
             }
             // Counts of some blocks of each: what a GPU does not tell.
             for (of, run) in configured.iter().zip(&runs) {
@@ -200,5 +205,5 @@ fn with_spatter(report: &Report, configured: &[Configured], seen: &[[Seen; 2]]) 
             "stores": side(&seen[1]),
         });
     }
-    Ok(serde_json::to_string_pretty(&all)? + "\n")
+    Ok(provenance::json(&all)?)
 }

@@ -1,18 +1,20 @@
 //! `verify`: compares every result with its reference, in the simulator and on a GPU.
 
 use super::Usage;
-use super::gpu::{OnGpu, on_gpu};
-use super::options::{on, ptx, resume, selection};
-use super::output::{Output, json};
+use super::gpu::{Work, on_gpu};
+use super::options::{from, on, ptx, selection};
+use super::output::{Exports, Output};
 use super::selection::{
     On, chosen_machine, fronts, load_ptx, on_ptx, refuse_idle, runs, runs_on_gpu, simulator_options,
 };
 use super::simulate::simulate_all;
+use crate::bench::Asked;
 use crate::cases::Sizes;
 use crate::cuda::Gpu;
 use crate::front::Front;
+use crate::moved::Moved;
 use crate::record::Machine;
-use crate::report::{self, Target};
+use crate::report;
 use crate::suite::Suite;
 use anyhow::Result;
 use clap::builder::PossibleValuesParser;
@@ -37,7 +39,7 @@ pub(super) fn command(suite: &Suite) -> Command {
                 .value_parser(PossibleValuesParser::new(["source", "ptx", "both"])),
         )
         .arg(ptx().help("Take the kernels of this PTX instead of those built in: on the CPU, and on a GPU"))
-        .arg(resume())
+        .arg(from())
         .arg(Arg::new("once").long("once").action(ArgAction::SetTrue).hide(true));
     selection(suite, command)
 }
@@ -49,7 +51,7 @@ pub(super) fn run(suite: &Suite, matches: &ArgMatches) -> Result<bool> {
     let ptx = load_ptx(suite, matches)?;
     let on = chosen_machine(matches);
     let gpu = match on {
-        On::Sim => None,
+        On::Sim | On::Mock => None,
         On::Gpu => Some(Gpu::open(ptx.text()).map_err(|error| Usage(anyhow::Error::new(error).context("--on gpu")))?),
         On::Auto => Gpu::open(ptx.text())
             .inspect_err(|error| {
@@ -57,23 +59,23 @@ pub(super) fn run(suite: &Suite, matches: &ArgMatches) -> Result<bool> {
             })
             .ok(),
     };
-    let child = matches.get_one::<usize>("resume").copied();
-    let machine = gpu.as_ref().map_or_else(Machine::simulator, |gpu| Machine::gpu(gpu.facts()));
+    let child = matches.get_one::<usize>("from").copied();
+    let machine = gpu.as_ref().map_or_else(Machine::simulator, Machine::gpu);
     let simulated = match (on, child) {
         (On::Gpu, _) | (_, Some(_)) => Vec::new(),
-        (On::Auto | On::Sim, None) => runs(suite, matches, Sizes::Small, Machine::simulator().sm_count)?,
+        (On::Auto | On::Sim | On::Mock, None) => runs(suite, matches, Sizes::Small, Machine::simulator().sm_count)?,
     };
     let on_ptx = (is_ptx && !simulated.is_empty()).then(|| on_ptx(suite, matches, simulated.clone())).transpose()?;
     let simulated = if is_source { simulated } else { Vec::new() };
     // The same cases on all machines: large sizes are for measuring.
     let on_gpu_too = gpu.as_ref().map(|gpu| runs_on_gpu(suite, matches, Sizes::Small, gpu.facts().sm_count));
     let on_gpu_too = on_gpu_too.transpose()?.unwrap_or_default();
-    let json = if child.is_some() { Some(Target::StandardOutput) } else { json(matches)? };
+    let exports = if child.is_some() { Exports::default() } else { Exports::open(matches)? };
     let mut output = Output::new(
         "verify",
         machine,
         &ptx,
-        json,
+        exports,
         simulated.len() + on_ptx.as_ref().map_or(0, |(_, runs)| runs.len()) + on_gpu_too.len(),
     );
     // What is to be verified is not sampled.
@@ -83,8 +85,12 @@ pub(super) fn run(suite: &Suite, matches: &ArgMatches) -> Result<bool> {
         simulate_all(front, runs, |_| options.clone(), &mut output);
     }
     if let Some(gpu) = &gpu {
-        let how = if matches.get_flag("once") { OnGpu::Once } else { OnGpu::Verify };
-        on_gpu(gpu, on_gpu_too, child.unwrap_or(0), how, &mut output);
+        let asked = if matches.get_flag("once") { Asked::Once } else { Asked::Verify };
+        let work = Work { device: gpu, runs: &on_gpu_too, asked, from: child, moved: Moved::default() };
+        on_gpu(&work, &mut output)?;
+        if child.is_some() {
+            return Ok(true);
+        }
     }
     output.finish()
 }

@@ -19,11 +19,12 @@ use crate::sim::{Outcome, Sample, Sampled, Site, banks};
 use crate::why;
 use gpu::device::host::{Kernel, Space};
 use gpu::suite::Launch;
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
 /// A kernel with its accesses explained.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize)]
 pub struct Explanation {
     /// The kernel.
     pub kernel: String,
@@ -56,7 +57,7 @@ Conflicts are wavefronts less ideal ones. l1tex__data_bank_conflicts_pipe_lsu.su
 3 % of the wavefronts of kernels that have no conflict.";
 
 /// A count, and the metrics of Nsight Compute that tell it.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize)]
 pub struct Counter {
     /// The count.
     pub count: &'static str,
@@ -65,7 +66,7 @@ pub struct Counter {
 }
 
 /// An access of a kernel: a source position, with one operation on one memory.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize)]
 pub struct Access {
     /// Where it stands, and what it asked for.
     #[serde(flatten)]
@@ -88,7 +89,7 @@ pub struct Access {
 }
 
 /// One request.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize)]
 pub struct Request {
     /// `blockIdx`.
     pub block: [u32; 3],

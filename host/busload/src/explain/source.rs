@@ -3,11 +3,12 @@
 use crate::sim::Position;
 use crate::texts;
 use gpu::suite::Kernel;
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A function, or a part of a file.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize)]
 pub struct Excerpt {
     /// Its file.
     pub file: String,

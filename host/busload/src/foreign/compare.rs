@@ -2,13 +2,14 @@
 
 use super::argument::Tolerance;
 use super::element::Type;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// Wrong elements named in a report.
 const SHOWN: usize = 4;
 
 /// A buffer that was compared.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, JsonSchema, Serialize)]
 pub struct Compared {
     /// The buffer.
     pub buffer: String,
@@ -29,7 +30,7 @@ pub struct Compared {
 }
 
 /// A wrong element.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize)]
 pub struct Wrong {
     /// Its number.
     pub element: u64,

@@ -5,11 +5,11 @@ use super::compare::{Compared, Comparison};
 use super::element::Type;
 use super::prepare::Ready;
 use super::record::OnGpu;
-use crate::bench::{L2, Samples, measure};
+use crate::bench::{Copied, OnDevice, Timing, each_series};
 use crate::cuda::{Gpu, Parameter as OfGpu, Prepared, RunError};
+use crate::measure::{NotTaken, Sampling, Series};
 use crate::record::ErrorRecord;
 use crate::sim::Outcome;
-use crate::timing::timed;
 use gpu::suite::POISON;
 
 /// How far a number may be off from the simulated one where arithmetic is approximate or its order open: so much of the number, and of the
@@ -51,9 +51,15 @@ pub fn run(gpu: &Gpu, ready: &Ready, simulated: &Outcome, samples: u32) -> Done 
         if samples == 0 {
             return Ok(());
         }
-        let samples = Samples { warm_up: 3, count: samples, l2: L2::Cold };
-        let samples_ms = measure(samples, || prepared.sample(true))?;
-        record.timed = Some(timed(samples_ms, L2::Cold, ready.plan.bytes, None, gpu.facts().peak_gbps));
+        let (sampling, bytes) = (Sampling::exactly(samples, Series::Cold), ready.plan.bytes);
+        let mut timer = OnDevice::new(gpu, Timing::Launch(&prepared));
+        match each_series(gpu, &sampling, bytes, Copied::default(), &mut timer) {
+            Ok(timed) => record.timed = timed.into_iter().next(),
+            Err(NotTaken::Failed(error)) => return Err(error),
+            Err(throttled) => {
+                record.error = Some(ErrorRecord { kind: "throttled".to_owned(), message: throttled.to_string() });
+            }
+        }
         Ok(())
     });
     if let Err(error) = done {

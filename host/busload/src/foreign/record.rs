@@ -4,15 +4,17 @@ use super::compare::Compared;
 use super::lines::Inlined;
 use super::prepare::Ready;
 use crate::predict::Prediction;
+use crate::provenance;
 use crate::record::{ErrorRecord, Machine, PtxRecord, Record, SCHEMA, Simulated, SiteRecord};
 use crate::sim::{Finding, Outcome};
 use crate::timing::Timed;
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 /// Everything that `run` found out.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize)]
 pub struct RunReport {
     /// The version of this layout.
     pub schema: u32,
@@ -41,12 +43,12 @@ impl RunReport {
     /// # Errors
     /// If a number in it is none.
     pub fn json(&self) -> serde_json::Result<String> {
-        Ok(serde_json::to_string_pretty(self)? + "\n")
+        provenance::json(self)
     }
 }
 
 /// What came of a launch.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize)]
 pub struct RunRecord {
     /// What every command says of a run.
     #[serde(flatten)]
@@ -75,7 +77,7 @@ pub struct RunRecord {
 }
 
 /// Which instructions of an entry are not carried out bit for bit as a GPU does. All others are.
-#[derive(Clone, Debug, Default, Serialize)]
+#[derive(Clone, Debug, Default, JsonSchema, Serialize)]
 pub struct InstructionsRecord {
     /// How many it has, as they are carried out.
     pub count: usize,
@@ -88,7 +90,7 @@ pub struct InstructionsRecord {
 }
 
 /// What a GPU made of a launch.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize)]
 pub struct OnGpu {
     /// Its outputs beside the simulated ones.
     pub compared: Vec<Compared>,
@@ -100,7 +102,7 @@ pub struct OnGpu {
 }
 
 /// A prediction, and of which chip.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize)]
 pub struct PredictedRecord {
     /// The chip.
     pub chip: String,
@@ -114,7 +116,7 @@ pub struct PredictedRecord {
 }
 
 /// Where code at a position was inlined.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize)]
 pub struct InlinedRecord {
     /// The position.
     pub file: String,

@@ -13,10 +13,10 @@
 //! }
 //!
 //! # fn main() {
-//! let src: Vec<f32> = (0..1000).map(|i| i as f32).collect();
+//! let src: Vec<f32> = (0..1024).map(|i| i as f32).collect();
 //! let twice: Vec<f32> = src.iter().map(|value| 2.0 * value).collect();
 //! let report =
-//!     busload::launch(double::KERNEL).threads(1000).block(256).input("src", src).output("dst", twice).scalar("n", 1000).run();
+//!     busload::launch(double::KERNEL).threads(1024).block(256).input("src", src).output("dst", twice).scalar("n", 1024).run();
 //! report.at("load src").assert_coalesced().assert_requests(32);
 //! # }
 //! ```

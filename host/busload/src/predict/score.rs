@@ -4,13 +4,14 @@ use crate::cases::Run;
 use crate::record::{LaunchRecord, Machine, param};
 use crate::results::{self, Measurement};
 use model::{Chip, FITTED_ON, NotPredicted, Prediction, Trust};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::RangeInclusive;
 
 /// A kernel on a case: what is predicted, and what was measured of it.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize, Deserialize)]
 pub struct Row {
     /// The kernel.
     pub kernel: String,
@@ -217,7 +218,7 @@ const DRAM_READS: &str = "dram__sectors_read.sum";
 pub const COUNTERS: [&str; 8] = [DATA, WRITES, TAGS, CONFLICTS_OF_LOADS, CONFLICTS, ARBITRATION, L2_READS, DRAM_READS];
 
 /// Errors of predictions, in magnitude.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct Errors {
     /// How many there are.
     pub count: usize,
@@ -250,7 +251,7 @@ impl fmt::Display for Errors {
 }
 
 /// Errors of what moved, in magnitude.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct Moved {
     /// Of each launch.
     pub launches: Errors,
@@ -279,7 +280,7 @@ impl fmt::Display for Moved {
 }
 
 /// How good predictions are.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct Score {
     /// Times of the families that the constants were fitted to.
     pub time_fitted: Option<Errors>,

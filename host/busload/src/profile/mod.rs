@@ -26,13 +26,14 @@ use crate::record::{LaunchRecord, Machine, PtxRecord, SCHEMA, operation_name, pa
 use crate::sim::{self, Note, Outcome};
 use gpu::device::host::Space;
 use gpu::suite::{Counts, Operation};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::path::Path;
 
 /// Everything that `profile` found out: the JSON that it writes.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize, Deserialize)]
 pub struct Profile {
     /// The version of this layout.
     pub schema: u32,
@@ -49,7 +50,7 @@ pub struct Profile {
 }
 
 /// A kernel on a case, as counted by the hardware and in the simulator.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize, Deserialize)]
 pub struct Profiled {
     /// The kernel.
     pub kernel: String,
@@ -72,7 +73,7 @@ pub struct Profiled {
 }
 
 /// A count, and the counter that it is compared with.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct Pair {
     /// In the simulator.
     pub simulated: u64,
@@ -81,7 +82,7 @@ pub struct Pair {
 }
 
 /// Requests of one kind.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct Requests {
     /// `global` or `shared`.
     pub space: String,
@@ -95,7 +96,7 @@ pub struct Requests {
 }
 
 /// The accesses of one kind at one source line.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct Site {
     /// The source file; none if the PTX has no line table.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -233,7 +234,7 @@ pub fn profile(
     Ok(Profile {
         schema: SCHEMA,
         command: "profile".to_owned(),
-        machine: Machine::gpu(gpu.facts()),
+        machine: Machine::gpu(gpu),
         ptx,
         profiler: version,
         results: results.collect(),

@@ -3,7 +3,9 @@
 mod check;
 mod claims;
 mod compare;
+mod csv;
 pub mod escape;
+mod fleet;
 mod github;
 mod launches;
 mod predict;
@@ -14,21 +16,25 @@ mod sarif;
 mod spatter;
 mod table;
 mod target;
+mod timed;
+mod verdict;
 mod width;
 
 pub(crate) use crate::why::percent;
 pub use check::check;
 pub use claims::{claims_markdown, claims_table};
 pub use compare::{comparison_markdown, comparison_table};
+pub use csv::csv;
+pub use fleet::{fleet_markdown, fleet_table};
 pub use github::annotations;
 pub use launches::launches;
 pub use predict::{prediction_markdown, prediction_table};
 pub use primitives::primitives;
-pub use profile::profile_table;
-pub use records::{table, verification_table};
+pub use profile::{profile_markdown, profile_table};
+pub use records::{records_markdown, table, verification_table};
 pub use sarif::sarif;
 pub use spatter::spatter_table;
-pub use target::Target;
+pub use target::{Target, hold};
 pub use width::{width, wrapped};
 
 use anyhow::{Context, Result};

@@ -1,11 +1,28 @@
 //! Hardware and simulator side by side, on the terminal.
 
+use super::escape::markdown;
 use super::table::{Column, Layout};
 use super::width::{width, wrapped};
 use crate::profile::{Pair, Profile, Profiled, Site};
 
 /// The profile as a table: what the hardware counted of each kernel, and below it every count that differs.
 pub fn profile_table(profile: &Profile) -> String {
+    let width = width();
+    layout(profile).fit(width) + &wrapped(&below(profile), width, 2)
+}
+
+/// The same in Markdown.
+pub fn profile_markdown(profile: &Profile) -> String {
+    let differences =
+        profile.results.iter().filter(|record| !record.differences().is_empty() || record.error.is_some());
+    let differences = differences.map(|record| {
+        let all: Vec<_> = record.error.iter().cloned().chain(record.differences()).collect();
+        format!("- {}\n", markdown(&format!("{} on {}: {}", record.kernel, record.case, all.join("; "))))
+    });
+    format!("{}\n{}", layout(profile).markdown(), differences.collect::<String>())
+}
+
+fn layout(profile: &Profile) -> Layout {
     let mut layout = Layout::new([
         Column::key("kernel"),
         Column::key("case"),
@@ -40,6 +57,11 @@ pub fn profile_table(profile: &Profile) -> String {
             },
         ]);
     }
+    layout
+}
+
+/// Every count that differs, and how many there are.
+fn below(profile: &Profile) -> String {
     let mut text = "Counted by the hardware; where the simulator counts otherwise, its count in brackets.\n".to_owned();
     for record in &profile.results {
         let differences: Vec<_> = record.error.iter().cloned().chain(record.differences()).collect();
@@ -54,8 +76,7 @@ pub fn profile_table(profile: &Profile) -> String {
     let compared: usize = profile.results.iter().map(Profiled::compared).sum();
     let differ: usize = profile.results.iter().map(|record| record.differences().len()).sum();
     text += &format!("\n{compared} counts of {} launches compared; {differ} differ.\n", profile.results.len());
-    let width = width();
-    layout.fit(width) + &wrapped(&text, width, 2)
+    text
 }
 
 /// The hardware's sum, and the simulator's where it is another.

@@ -1,11 +1,13 @@
 //! What came of runs, as tables on the terminal.
 
+use super::escape::markdown;
 use super::table::{Column, Layout};
+use super::timed::{remarks, timed};
+use super::verdict::verdict;
 use super::width::{width, wrapped};
 use crate::bench::COPY;
-use crate::record::{Record, Simulated, SiteRecord, TransactionsRecord};
+use crate::record::{Record, SiteRecord, TransactionsRecord};
 use crate::sim::coalesce::SECTOR;
-use crate::timing::Timed;
 use crate::why::percent;
 use indicatif::DecimalBytes;
 
@@ -16,7 +18,7 @@ pub fn table(records: &[Record]) -> String {
 
 fn table_in(records: &[Record], width: usize) -> String {
     let mut text = String::new();
-    let (on_gpu, simulated): (Vec<_>, Vec<_>) = records.iter().partition(|record| record.on == "gpu");
+    let (on_gpu, simulated): (Vec<_>, Vec<_>) = records.iter().partition(|record| record.is_of_gpu());
     let (on_gpu, left_out) = without_most_copies(on_gpu);
     if !simulated.is_empty() {
         text += &counted(&simulated).fit(width);
@@ -27,12 +29,28 @@ fn table_in(records: &[Record], width: usize) -> String {
     }
     if !on_gpu.is_empty() {
         text += &timed(&on_gpu).fit(width);
+        text += &wrapped(&remarks(&on_gpu), width, 0);
     }
     if left_out > 0 {
         let note = format!("{COPY}: the largest and the fastest; {left_out} of other sizes stand in the JSON alone.\n");
         text += &wrapped(&note, width, 0);
     }
     text + &below(records, width)
+}
+
+/// The same in Markdown.
+pub fn records_markdown(records: &[Record]) -> String {
+    let (simulated, on_gpu): (Vec<_>, Vec<_>) = records.iter().partition(|record| record.timed.is_none());
+    let (on_gpu, _) = without_most_copies(on_gpu);
+    let tables = [(!simulated.is_empty()).then(|| counted(&simulated)), (!on_gpu.is_empty()).then(|| timed(&on_gpu))];
+    let mut text = tables.into_iter().flatten().map(|table| table.markdown()).collect::<Vec<_>>().join("\n");
+    let failed = records.iter().filter_map(|record| Some((record, record.error.as_ref()?)));
+    for (number, (Record { kernel, case, on, .. }, error)) in failed.enumerate() {
+        let line =
+            markdown(&format!("{kernel} on {case} ({on}): {}: {}", error.kind, error.message.replace('\n', " ")));
+        text += &format!("{}- {line}\n", if number == 0 { "\n" } else { "" });
+    }
+    text
 }
 
 /// Which of the records are verified, on which machine.
@@ -127,43 +145,6 @@ fn notes(records: &[Record]) -> String {
     text
 }
 
-/// Times, of rows on a GPU.
-fn timed(records: &[&Record]) -> Layout {
-    let mut layout = Layout::new([
-        Column::key("kernel"),
-        Column::key("case"),
-        Column::number("median\nms"),
-        Column::number("min\nms").spare(5),
-        Column::number("spread").spare(3),
-        Column::number("GB/s\nread+written").spare(1),
-        Column::number("of\ncopy"),
-        Column::number("of\npeak").spare(2),
-        Column::number("occupancy").spare(4),
-        Column::number("cycles\na request"),
-        Column::text("verified").once(),
-    ]);
-    let or_dash = |cell: Option<String>| cell.unwrap_or_else(|| "-".to_owned());
-    let share = |share: f64| format!("{:.1} %", 100.0 * share);
-    for record in records {
-        let timed = record.timed.as_ref();
-        let time = |show: fn(&Timed) -> String| or_dash(timed.map(show));
-        layout.row([
-            record.kernel.clone(),
-            record.case.clone(),
-            time(|timed| format!("{:.4}", timed.median_ms)),
-            time(|timed| format!("{:.4}", timed.min_ms)),
-            time(|timed| format!("{:.1} %", 100.0 * timed.spread)),
-            time(|timed| format!("{:.0}", timed.gbps)),
-            or_dash(timed.and_then(|timed| timed.share_of_copy).map(share)),
-            or_dash(timed.and_then(|timed| timed.share_of_peak).map(share)),
-            or_dash(record.occupancy.map(|occupancy| format!("{:.0} %", 100.0 * occupancy.share))),
-            or_dash(timed.and_then(|timed| timed.cycles).map(|cycles| format!("{cycles:.2}"))),
-            verdict(record),
-        ]);
-    }
-    layout
-}
-
 /// Counts, of simulated rows.
 fn counted(records: &[&Record]) -> Layout {
     let mut layout = Layout::new([
@@ -243,28 +224,12 @@ fn totals<'a>(sites: impl Iterator<Item = &'a SiteRecord>) -> [String; 4] {
     [requests.to_string(), sectors.to_string(), DecimalBytes(moved).to_string(), percent(used, moved)]
 }
 
-/// Whether a record is verified, or why it is not.
-pub(super) fn verdict(record: &Record) -> String {
-    let verdict = match (&record.error, record.verified, &record.simulated) {
-        (Some(error), ..) => return format!("no: {}", error.kind),
-        (None, true, _) => "yes".to_owned(),
-        (None, false, Some(Simulated { blocks, .. })) if blocks.simulated < blocks.total => {
-            format!("sampled: {} of {} blocks", blocks.simulated, blocks.total)
-        }
-        (None, false, Some(_)) => "no output".to_owned(),
-        (None, false, None) => "-".to_owned(),
-    };
-    match &record.simulated {
-        Some(Simulated { counts_stated: false, .. }) => format!("{verdict}, counts not stated"),
-        _ => verdict,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::{BlocksRecord, ErrorRecord, Occupancy};
+    use crate::record::{BlocksRecord, ErrorRecord, Occupancy, Simulated};
     use crate::sim::Note;
+    use crate::timing::Timed;
 
     fn record(kernel: &str) -> Record {
         Record {
@@ -364,10 +329,10 @@ mod tests {
         Sectors (32 bytes) and wavefronts of an operation: a request, on average; in brackets the ideal. Global requests,
         sectors and bytes moved: of all operations, in all. Used: bytes that lanes want, as a share of those moved.
 
-         kernel     case  median     min  spread          GB/s      of  occupancy     cycles  verified
-                              ms      ms          read+written    copy             a request
-        ──────────────────────────────────────────────────────────────────────────────────────────────
-         copy_vec4  4096  0.5000  0.2500  25.0 %          2000  50.0 %       50 %       1.25  yes
+         kernel     case  median      95 %     min  spread          GB/s      of  occupancy     cycles  verified
+                              ms  interval      ms          read+written    copy             a request
+        ────────────────────────────────────────────────────────────────────────────────────────────────────────
+         copy_vec4  4096  0.5000  ±50.00 %  0.2500  25.0 %          2000  50.0 %       50 %       1.25  yes
 
         copy_coalesced on 4096, copy.rs:1:1, global atomic:
           all lanes of a request add integers to one address: where the compiler knows it, one lane adds their sum.

@@ -1,7 +1,8 @@
 //! What came of a pattern file, as a table on the terminal.
 
-use super::records::{below, verdict};
+use super::records::below;
 use super::table::{Column, Layout};
+use super::verdict::verdict;
 use super::width::{width, wrapped};
 use crate::record::Record;
 use crate::sim::coalesce::SECTOR;

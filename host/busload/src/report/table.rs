@@ -1,14 +1,16 @@
 //! Tables that fit where they are shown. A column that says nothing is left out, a long cell is wrapped, and what still finds no
 //! room is named below the table.
 
+use super::escape::markdown;
 use super::width::wrapped;
 use comfy_table::{CellAlignment, ContentArrangement, Table, TableComponent, presets};
+use std::borrow::Cow;
 
 /// A column, and what becomes of it where room is short.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 pub(super) struct Column {
     /// Its lines are parted by `\n`.
-    heading: &'static str,
+    heading: Cow<'static, str>,
     is_text: bool,
     is_key: bool,
     is_once: bool,
@@ -19,32 +21,33 @@ pub(super) struct Column {
 
 impl Column {
     /// What a row is about: always there.
-    pub(super) const fn key(heading: &'static str) -> Self {
+    pub(super) fn key(heading: impl Into<Cow<'static, str>>) -> Self {
         Self { is_key: true, ..Self::text(heading) }
     }
 
     /// Words, which may be wrapped.
-    pub(super) const fn text(heading: &'static str) -> Self {
+    pub(super) fn text(heading: impl Into<Cow<'static, str>>) -> Self {
+        let heading = heading.into();
         Self { heading, is_text: true, is_key: false, is_once: false, is_apart: false, spare: None }
     }
 
     /// Numbers, on the right.
-    pub(super) const fn number(heading: &'static str) -> Self {
+    pub(super) fn number(heading: impl Into<Cow<'static, str>>) -> Self {
         Self { is_text: false, ..Self::text(heading) }
     }
 
     /// Where room is short and every row has the same in it, that is said once.
-    pub(super) const fn once(self) -> Self {
+    pub(super) fn once(self) -> Self {
         Self { is_once: true, ..self }
     }
 
     /// Where room is short, it stands with others like it in a table of their own, below, of the rows that have any.
-    pub(super) const fn apart(self) -> Self {
+    pub(super) fn apart(self) -> Self {
         Self { is_apart: true, ..self }
     }
 
     /// Where room is short it is left out; the higher the number, the sooner.
-    pub(super) const fn spare(self, order: u8) -> Self {
+    pub(super) fn spare(self, order: u8) -> Self {
         Self { spare: Some(order), ..self }
     }
 
@@ -121,6 +124,18 @@ impl Layout {
         text
     }
 
+    /// All columns that say something, as a table in Markdown.
+    pub(super) fn markdown(&self) -> String {
+        let shown: Vec<_> =
+            (0..self.columns.len()).filter(|&i| self.columns[i].is_key || self.says_something(i)).collect();
+        let line = |cells: &mut dyn Iterator<Item = String>| format!("| {} |\n", cells.collect::<Vec<_>>().join(" | "));
+        let ruler = |i: &usize| if self.columns[*i].is_text { "---" } else { "---:" }.to_owned();
+        let mut text = line(&mut shown.iter().map(|&i| markdown(&self.columns[i].name())));
+        text += &line(&mut shown.iter().map(ruler));
+        self.rows.iter().for_each(|row| text += &line(&mut shown.iter().map(|&i| markdown(&row[i]))));
+        text
+    }
+
     /// Tables of these columns, as many in each as fit, and of the rows that have something in them.
     fn apart(&self, mut columns: Vec<usize>, width: usize) -> Vec<Self> {
         let keys: Vec<_> = (0..self.columns.len()).filter(|&i| self.columns[i].is_key).collect();
@@ -129,7 +144,7 @@ impl Layout {
             let all: Vec<_> = keys.iter().chain(columns).copied().collect();
             let pick = |row: &Vec<String>| all.iter().map(|&i| row[i].clone()).collect();
             Self {
-                columns: all.iter().map(|&i| Column { is_apart: false, ..self.columns[i] }).collect(),
+                columns: all.iter().map(|&i| Column { is_apart: false, ..self.columns[i].clone() }).collect(),
                 rows: self.rows.iter().filter(has_any).map(pick).collect(),
             }
         };
@@ -161,14 +176,14 @@ impl Layout {
 
     /// The width of a column, where headings are broken at spaces if there is a limit, and its words if they are longer.
     fn column_width(&self, column: usize, limit: usize) -> usize {
-        let Column { heading, is_text, .. } = self.columns[column];
+        let Column { heading, is_text, .. } = &self.columns[column];
         let widest = |lines: &mut dyn Iterator<Item = &str>| lines.map(|line| line.chars().count()).max().unwrap_or(0);
         let head = match limit {
             usize::MAX => widest(&mut heading.split('\n')),
             _ => widest(&mut heading.split_whitespace()),
         };
         // The first column is of names, which are left whole.
-        let is_wrapped = is_text && column > 0 && limit < usize::MAX;
+        let is_wrapped = *is_text && column > 0 && limit < usize::MAX;
         let body = self.cells(column).map(|cell| match is_wrapped {
             true => widest(&mut wrapped(cell, limit, 0).split('\n')),
             false => widest(&mut cell.split('\n')),
@@ -189,7 +204,7 @@ impl Layout {
         table.set_style(TableComponent::HeaderLines, '─').set_style(TableComponent::MiddleHeaderIntersections, '─');
         table.set_header(columns.iter().map(|&i| match is_wrapped {
             true => self.broken(i, limit),
-            false => self.columns[i].heading.to_owned(),
+            false => self.columns[i].heading.clone().into_owned(),
         }));
         for row in &self.rows {
             table.add_row(columns.iter().map(|&i| match self.columns[i].is_text && i > 0 && is_wrapped {

@@ -3,7 +3,7 @@
 use anyhow::{Context, Result};
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 /// Where a report goes.
@@ -75,7 +75,7 @@ impl Target {
     /// If it cannot be written.
     pub fn write_bytes(&self, report: &[u8]) -> Result<()> {
         match self {
-            Self::File { path, .. } => replace(path, report).with_context(|| path.display().to_string()),
+            Self::File { path, .. } => replace(path, report, true).with_context(|| path.display().to_string()),
             Self::Stream(path) => std::fs::write(path, report).with_context(|| path.display().to_string()),
             Self::StandardOutput => super::print_bytes(report),
         }
@@ -84,13 +84,23 @@ impl Target {
     /// Writes a report that is not finished yet, where it can be replaced later, unless that would take more than a tenth of
     /// the time. What cannot be written is said, and the next one tried.
     pub fn update(&self, text: impl FnOnce() -> Result<String>) {
-        let Self::File { drafts, .. } = self else { return };
+        self.draft(false, text);
+    }
+
+    /// The same however long it takes: whatever ends the process afterwards, the file has it.
+    pub fn keep(&self, text: impl FnOnce() -> Result<String>) {
+        self.draft(true, text);
+    }
+
+    fn draft(&self, now: bool, text: impl FnOnce() -> Result<String>) {
+        let Self::File { path, drafts } = self else { return };
         let mut drafts = drafts.lock().unwrap_or_else(PoisonError::into_inner);
         let begun = Instant::now();
-        if !drafts.is_due(begun) {
+        if !now && !drafts.is_due(begun) {
             return;
         }
-        let written = text().and_then(|text| self.write(&text));
+        let written =
+            text().and_then(|text| replace(path, text.as_bytes(), false).with_context(|| path.display().to_string()));
         if let (Err(error), false) = (&written, drafts.failed) {
             super::say(&format!("warning: {error:#}; what comes is tried to be written again"));
         }
@@ -109,9 +119,24 @@ impl Drafts {
     }
 }
 
-fn replace(path: &Path, report: &[u8]) -> Result<()> {
+/// Held while a file is replaced.
+static REPLACING: Mutex<()> = Mutex::new(());
+
+/// Waits until no file is being replaced, and lets none be as long as the guard is there: whoever ends the process leaves nothing
+/// behind.
+pub fn hold() -> MutexGuard<'static, ()> {
+    REPLACING.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The last report is on the disk when this returns; whatever ends the process leaves any of them whole.
+fn replace(path: &Path, report: &[u8], is_last: bool) -> Result<()> {
+    let _held = hold();
     let mut file = temporary(path)?;
     file.write_all(report)?;
+    if is_last {
+        // Some systems tell only now that there is no room.
+        file.as_file().sync_all()?;
+    }
     file.persist(path)?;
     Ok(())
 }

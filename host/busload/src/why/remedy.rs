@@ -16,7 +16,7 @@ const STRUCTURE: u64 = 256;
 
 /// A change that lowers a count.
 #[derive(Clone, Debug, PartialEq)]
-#[cfg_attr(feature = "cli", derive(serde::Serialize))]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema, serde::Serialize))]
 pub struct Remedy {
     /// What to change.
     pub change: String,

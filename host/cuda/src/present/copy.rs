@@ -3,6 +3,7 @@
 use super::error::{Named, RunError};
 use super::memory::Guarded;
 use super::session::Session;
+use crate::Sample;
 use cust::memory::AsyncCopyDestination;
 use gpu::suite::noise;
 
@@ -27,7 +28,7 @@ impl<'a> CopyProbe<'a> {
     ///
     /// # Errors
     /// If the driver fails.
-    pub fn sample(&self, flush: bool) -> Result<f64, RunError> {
+    pub fn sample(&self, flush: bool) -> Result<Sample, RunError> {
         if flush {
             self.session.flush_l2()?;
         }

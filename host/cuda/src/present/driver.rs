@@ -184,6 +184,8 @@ functions! {
         cuCtxSetSharedMemConfig
         cuCtxSynchronize
         cuDestroyExternalMemory
+        cuDeviceGetPCIBusId
+        cuDeviceGetUuid
         cuDevicePrimaryCtxReset_v2
         cuDevicePrimaryCtxSetFlags_v2
         cuEventQuery

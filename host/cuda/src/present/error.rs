@@ -112,6 +112,17 @@ pub enum GpuError {
     /// There is a driver, and it sees no GPU.
     #[error("the NVIDIA driver finds no GPU: see what `nvidia-smi -L` lists, and CUDA_VISIBLE_DEVICES")]
     NoDevice,
+    /// The driver lists fewer GPUs.
+    #[error("there is no GPU {asked}: {}", match listed {
+        1 => "the driver lists one, 0".to_owned(),
+        _ => format!("the driver lists {listed}, 0 to {}", listed - 1),
+    })]
+    NoSuchDevice {
+        /// The number asked for.
+        asked: u32,
+        /// How many the driver lists, at least one.
+        listed: u32,
+    },
     /// The text is not a PTX module.
     #[error("the PTX has {problem}: rebuild it with `cargo xtask ptx`")]
     NotPtx {

@@ -8,6 +8,7 @@ mod driver;
 mod error;
 mod library;
 mod memory;
+mod nvml;
 mod prepared;
 mod ptx;
 mod session;
@@ -17,20 +18,25 @@ pub use driver::DriverError;
 pub use error::{CallError, GpuError, RunError, Version};
 pub use prepared::Prepared;
 
+use crate::{Nvml, State};
 use cust::CudaApiVersion;
 use cust::device::{Device, DeviceAttribute};
 use error::Named;
 use gpu::device::host::Kernel;
 use gpu::suite::Plan;
 use library::Cublas;
+use nvml::Sensors;
 use ptx::Ptx;
 use session::Session;
 use std::cell::OnceCell;
-use std::ffi::{c_int, c_uint};
+use std::ffi::{CStr, c_char, c_int, c_uint};
 use std::marker::PhantomData;
+use std::time::Duration;
 
 unsafe extern "C" {
     fn cuInit(flags: c_uint) -> c_int;
+    fn cuDeviceGetUuid(uuid: *mut [u8; 16], device: c_int) -> c_int;
+    fn cuDeviceGetPCIBusId(text: *mut c_char, length: c_int, device: c_int) -> c_int;
 }
 
 /// What is known of a GPU before anything is measured.
@@ -38,6 +44,10 @@ unsafe extern "C" {
 pub struct Facts {
     /// The GPU's name.
     pub name: String,
+    /// Its number among those that the driver lists.
+    pub device: u32,
+    /// What tells it from every other GPU.
+    pub uuid: Option<[u8; 16]>,
     /// The CUDA version that the driver supports, as `13.0`.
     pub driver: String,
     /// SMs of the GPU.
@@ -55,7 +65,25 @@ pub struct Facts {
     pub memory_bytes: u64,
 }
 
-/// The machine's first GPU with the kernels loaded.
+/// How many GPUs the driver lists, one at least.
+///
+/// # Errors
+/// If there is no driver, or no GPU.
+pub fn devices() -> Result<u32, GpuError> {
+    const NO_DEVICE: u32 = 100;
+    driver::load()?;
+    // SAFETY: the driver is loaded, and zero is the only value that the call takes.
+    CallError::check("cuInit", unsafe { cuInit(0) }).map_err(|error| match error.code() {
+        NO_DEVICE => GpuError::NoDevice,
+        _ => error.into(),
+    })?;
+    match Device::num_devices().named("cuDeviceGetCount")? {
+        0 => Err(GpuError::NoDevice),
+        count => Ok(count),
+    }
+}
+
+/// One of the machine's GPUs with the kernels loaded.
 ///
 /// It holds the device's primary context, which is current on the thread that opened it, so a `Gpu` stays there.
 pub struct Gpu {
@@ -72,18 +100,21 @@ impl Gpu {
     /// # Errors
     /// If there is no driver, no GPU, or either cannot take the PTX.
     pub fn open(ptx: &str) -> Result<Self, GpuError> {
-        const NO_DEVICE: u32 = 100;
+        Self::open_device(0, ptx)
+    }
+
+    /// Opens a GPU by its number among those that the driver lists, and loads the kernels of `ptx`.
+    ///
+    /// # Errors
+    /// If there is no driver, no such GPU, or either cannot take the PTX.
+    pub fn open_device(device: u32, ptx: &str) -> Result<Self, GpuError> {
         driver::load()?;
         let ptx = Ptx::new(ptx)?;
-        // SAFETY: the driver is loaded, and zero is the only value that the call takes.
-        CallError::check("cuInit", unsafe { cuInit(0) }).map_err(|error| match error.code() {
-            NO_DEVICE => GpuError::NoDevice,
-            _ => error.into(),
-        })?;
-        if Device::num_devices().named("cuDeviceGetCount")? == 0 {
-            return Err(GpuError::NoDevice);
+        let (asked, listed) = (device, devices()?);
+        if asked >= listed {
+            return Err(GpuError::NoSuchDevice { asked, listed });
         }
-        let device = Device::get_device(0).named("cuDeviceGet")?;
+        let device = Device::get_device(asked).named("cuDeviceGet")?;
 
         let version = CudaApiVersion::get().named("cuDriverGetVersion")?;
         let driver = Version { major: version.major().cast_unsigned(), minor: version.minor().cast_unsigned() };
@@ -92,20 +123,39 @@ impl Gpu {
             major: attribute(device, DeviceAttribute::ComputeCapabilityMajor)?,
             minor: attribute(device, DeviceAttribute::ComputeCapabilityMinor)?,
         };
-        let facts = facts(device, driver, capability)?;
+        let facts = facts(asked, device, driver, capability)?;
         let has = capability.major * 10 + capability.minor;
         if has < ptx.target {
             return Err(GpuError::GpuTooOld { name: facts.name, has, needs: ptx.target });
         }
         // More than the L2 holds, by a margin for how it places lines.
         let flush_bytes = (2 * facts.l2_bytes).max(256 << 20);
-        let session = Session::open(device, &ptx, flush_bytes)?;
+        let sensors = Sensors::of(facts.uuid, pci_bus_id(device).as_deref());
+        let session = Session::open(device, &ptx, flush_bytes, sensors)?;
         Ok(Self { facts, cublas: OnceCell::new(), session, _on_this_thread: PhantomData })
     }
 
     /// What is known of the GPU.
     pub fn facts(&self) -> &Facts {
         &self.facts
+    }
+
+    /// What NVML tells of the GPU for good; none where there is no NVML, or it does not know the GPU.
+    pub fn nvml(&self) -> Option<Nvml> {
+        self.session.sensors.as_ref().map(Sensors::facts)
+    }
+
+    /// What NVML tells of the GPU as it is now.
+    pub fn state(&self) -> Option<State> {
+        self.session.sensors.as_ref().map(Sensors::state)
+    }
+
+    /// Lets the GPU come back to its clocks: waits where heat or power holds them down. Clocks that are low since nothing ran rise by what
+    /// runs next.
+    pub fn recover(&self) {
+        if self.session.sensors.as_ref().is_none_or(Sensors::is_held_down) {
+            std::thread::sleep(RECOVERY);
+        }
     }
 
     /// Puts the buffers of a plan on the GPU, inputs filled.
@@ -151,11 +201,32 @@ impl Gpu {
     }
 }
 
-fn facts(device: Device, driver: Version, capability: Version) -> Result<Facts, CallError> {
+/// How long a GPU is let alone whose clocks are held down.
+const RECOVERY: Duration = Duration::from_millis(50);
+
+/// The GPU's UUID, if the driver tells.
+fn uuid(device: Device) -> Option<[u8; 16]> {
+    let mut uuid = [0; 16];
+    // SAFETY: the driver writes 16 bytes.
+    let code = unsafe { cuDeviceGetUuid(&raw mut uuid, device.as_raw()) };
+    (code == 0).then_some(uuid)
+}
+
+/// Where on the PCI bus the GPU is, as `0000:18:00.0`, if the driver tells.
+fn pci_bus_id(device: Device) -> Option<String> {
+    let mut text = [0u8; 32];
+    // SAFETY: the driver writes at most so many bytes, a null among them.
+    let code = unsafe { cuDeviceGetPCIBusId(text.as_mut_ptr().cast(), text.len() as c_int, device.as_raw()) };
+    (code == 0).then(|| CStr::from_bytes_until_nul(&text).ok()?.to_str().ok().map(str::to_owned)).flatten()
+}
+
+fn facts(number: u32, device: Device, driver: Version, capability: Version) -> Result<Facts, CallError> {
     let clock_khz = attribute(device, DeviceAttribute::MemoryClockRate)?;
     let bus_bits = attribute(device, DeviceAttribute::GlobalMemoryBusWidth)?;
     Ok(Facts {
         name: device.name().named("cuDeviceGetName")?,
+        device: number,
+        uuid: uuid(device),
         driver: driver.to_string(),
         sm_count: attribute(device, DeviceAttribute::MultiprocessorCount)?,
         threads_per_sm: attribute(device, DeviceAttribute::MaxThreadsPerMultiprocessor)?,

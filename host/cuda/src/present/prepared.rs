@@ -4,7 +4,7 @@ use super::error::{CallError, Named, RunError};
 use super::library::Cublas;
 use super::memory::Guarded;
 use super::session::Session;
-use crate::Parameter;
+use crate::{Parameter, Sample};
 use cust::function::Function;
 use cust::memory::{AsyncCopyDestination, DevicePointer, DeviceSlice};
 use gpu::device::host::Kernel;
@@ -172,12 +172,12 @@ impl<'a> Prepared<'a> {
         Ok(())
     }
 
-    /// Resets the buffers, with `flush` empties the L2 of them and of the inputs, and returns the milliseconds that
-    /// one launch then takes on the GPU, between two events around the launch alone.
+    /// Resets the buffers, with `flush` empties the L2 of them and of the inputs, and times one launch on the GPU, between two events
+    /// around the launch alone.
     ///
     /// # Errors
     /// As [`Prepared::launch`].
-    pub fn sample(&self, flush: bool) -> Result<f64, RunError> {
+    pub fn sample(&self, flush: bool) -> Result<Sample, RunError> {
         self.reset(POISON)?;
         if flush {
             self.session.flush_l2()?;

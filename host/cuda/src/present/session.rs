@@ -1,7 +1,9 @@
 //! A CUDA context and what lives in it.
 
 use super::error::{CallError, GpuError, Named, RunError};
+use super::nvml::Sensors;
 use super::ptx::Ptx;
+use crate::Sample;
 use cust::context::Context;
 use cust::device::Device;
 use cust::event::{Event, EventFlags};
@@ -18,13 +20,19 @@ pub(super) struct Session {
     end: Event,
     pub(super) stream: Stream,
     pub(super) module: Module,
+    pub(super) sensors: Option<Sensors>,
     // Fields are dropped in order, so everything above is freed in its context.
     _context: Context,
 }
 
 impl Session {
     /// Opens the device's primary context and compiles the kernels.
-    pub(super) fn open(device: Device, ptx: &Ptx, flush_bytes: u64) -> Result<Self, GpuError> {
+    pub(super) fn open(
+        device: Device,
+        ptx: &Ptx,
+        flush_bytes: u64,
+        sensors: Option<Sensors>,
+    ) -> Result<Self, GpuError> {
         let context = Context::new(device).named("cuDevicePrimaryCtxRetain")?;
         let module = ptx.load()?;
         // The stream waits for the default stream, in which the blocking copies run.
@@ -33,7 +41,7 @@ impl Session {
         let (start, end) = (event()?, event()?);
         // SAFETY: bytes are written to it and never read.
         let flush = unsafe { DeviceBuffer::uninitialized(flush_bytes as usize) }.named("cuMemAlloc")?;
-        Ok(Self { flush, flush_value: Cell::new(0), start, end, stream, module, _context: context })
+        Ok(Self { flush, flush_value: Cell::new(0), start, end, stream, module, sensors, _context: context })
     }
 
     /// Queues a write of more bytes than the L2 holds, so that what runs next finds nothing of its own there.
@@ -49,12 +57,14 @@ impl Session {
         self.stream.synchronize().named("cuStreamSynchronize")
     }
 
-    /// Queues `work`, waits for it, and returns the milliseconds it took on the GPU.
-    pub(super) fn time(&self, work: impl FnOnce() -> Result<(), RunError>) -> Result<f64, RunError> {
+    /// Queues `work`, waits for it, and returns the milliseconds it took on the GPU. The clock is read while the GPU works.
+    pub(super) fn time(&self, work: impl FnOnce() -> Result<(), RunError>) -> Result<Sample, RunError> {
         self.start.record(&self.stream).named("cuEventRecord")?;
         work()?;
         self.end.record(&self.stream).named("cuEventRecord")?;
+        let sm_mhz = self.sensors.as_ref().and_then(Sensors::sm_mhz);
         self.end.synchronize().named("cuEventSynchronize")?;
-        Ok(self.end.elapsed_time_f32(&self.start).named("cuEventElapsedTime")?.into())
+        let ms = self.end.elapsed_time_f32(&self.start).named("cuEventElapsedTime")?.into();
+        Ok(Sample { ms, sm_mhz })
     }
 }

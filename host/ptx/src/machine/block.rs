@@ -6,7 +6,7 @@ use super::hand::Hand;
 use super::job::Job;
 use super::warp::{Arrived, State, Warp};
 use crate::program::{NONE, Op, Reduction, Value};
-use crate::registers::{Class, Lanes, Narrow, Pred, Registers, Wide};
+use crate::registers::{Class, Lanes, Narrow, Pred, Registers, Wide, has_vectors};
 use engine::{Finding, Kind, Machine, Page, Worker, triple};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
@@ -37,6 +37,8 @@ pub(crate) struct Runner {
     pub(super) page: Page,
     /// Whether the block cannot go on.
     pub(super) stopped: bool,
+    /// Whether the processor has wide vectors.
+    pub(super) has_vectors: bool,
 }
 
 impl Runner {
@@ -58,6 +60,7 @@ impl Runner {
             copies: Copies::new(warps),
             page: Page::default(),
             stopped: false,
+            has_vectors: has_vectors(),
             job,
         };
         runner.lay(|_| true, [0; 3]);

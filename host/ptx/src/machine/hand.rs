@@ -12,27 +12,28 @@ pub(super) struct Hand {
     pub(super) base: u64,
     /// What the engine counts from: the same, or the place in shared memory.
     pub(super) start: u64,
-    /// The first byte at hand, and how many there are.
-    pub(super) first: u64,
+    /// How many bytes are at hand.
     pub(super) bytes: u64,
-    /// Where byte 0 would stand.
+    /// Where the first stands.
     pub(super) elements: *mut u8,
+    /// Whether all of them are filled.
+    pub(super) is_ready: bool,
 }
 
 impl Hand {
     pub(super) const NONE: Self =
-        Self { space: None, base: 0, start: 0, first: 0, bytes: 0, elements: ptr::null_mut() };
+        Self { space: None, base: 0, start: 0, bytes: 0, elements: ptr::null_mut(), is_ready: false };
 
-    /// Where the lanes in `mask` go, from element 0 on, if all of them go to what is at hand, and are aligned. Other lanes are said to go
-    /// to the first byte.
+    /// Where the lanes in `mask` go, in bytes from the first, if all of them go to what is at hand, and are aligned. Other lanes are said
+    /// to go to the first byte.
     #[inline(always)]
     pub(super) fn offsets(&self, mask: u32, addresses: &[u64; 32], instruction: Instruction) -> Option<[u64; 32]> {
         let width = instruction.width();
         if self.space != Some(instruction.space) || self.bytes < width {
             return None;
         }
-        let (begin, most) = (self.base.wrapping_add(self.first), self.bytes - width);
-        let mut offsets = addresses.map(|address| address.wrapping_sub(begin));
+        let most = self.bytes - width;
+        let mut offsets = addresses.map(|address| address.wrapping_sub(self.base));
         if mask != u32::MAX {
             for (lane, offset) in offsets.iter_mut().enumerate() {
                 *offset = if mask >> lane & 1 != 0 { *offset } else { 0 };
@@ -40,11 +41,10 @@ impl Hand {
         }
         // The highest bit tells whether one of them is beyond the most, which is far below it.
         let beyond = offsets.iter().fold(0, |beyond, offset| beyond | *offset | most.wrapping_sub(*offset));
-        let odd = offsets.iter().fold(self.first, |odd, offset| odd | *offset);
+        let odd = offsets.iter().fold(0, |odd, offset| odd | *offset);
         if beyond >> 63 != 0 || odd & (width - 1) != 0 {
             return None;
         }
-        offsets.iter_mut().for_each(|offset| *offset += self.first);
         Some(offsets)
     }
 }

@@ -35,11 +35,48 @@ impl Runner {
         addresses: &[u64; 32],
         instruction: Instruction,
     ) -> bool {
+        #[cfg(target_arch = "x86_64")]
+        if self.has_vectors {
+            // SAFETY: the processor has what that is built for.
+            return unsafe { self.in_region_by_vectors(access, number, warp, mask, addresses, instruction) };
+        }
+        self.in_region_by_any(access, number, warp, mask, addresses, instruction)
+    }
+
+    /// The same, built for processors that [`has_vectors`](crate::registers::has_vectors) tells of.
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "avx2,fma,lzcnt,popcnt")]
+    fn in_region_by_vectors(
+        &mut self,
+        access: &Access,
+        number: usize,
+        warp: usize,
+        mask: u32,
+        addresses: &[u64; 32],
+        instruction: Instruction,
+    ) -> bool {
+        self.in_region_by_any(access, number, warp, mask, addresses, instruction)
+    }
+
+    /// The same, as it is built for any processor.
+    #[inline(always)]
+    fn in_region_by_any(
+        &mut self,
+        access: &Access,
+        number: usize,
+        warp: usize,
+        mask: u32,
+        addresses: &[u64; 32],
+        instruction: Instruction,
+    ) -> bool {
         if instruction.scope.is_some() && instruction.space == Space::Global {
             self.job.launch.wait_for(self.worker.turn());
         }
         let hand = self.hands[number];
         if let Some(mut offsets) = hand.offsets(mask, addresses, instruction) {
+            if !hand.is_ready {
+                self.hands[number].is_ready = self.job.memory().reach(hand.base, mask, &offsets);
+            }
             // SAFETY: each active lane's cell is at hand, as wide as the access and aligned to it.
             unsafe { self.transfer(access, mask, |lane| hand.elements.wrapping_add(offsets[lane] as usize)) };
             offsets.iter_mut().for_each(|offset| *offset >>= instruction.log_width());
@@ -131,16 +168,16 @@ impl Runner {
             indices.iter_mut().for_each(|index| *index = index.wrapping_sub(begin));
             let hand = match is_shared {
                 true => shared.at_hand(base, width),
-                false => memory.at_hand(base, addresses[first], width),
+                false => memory.whole(base, width),
             };
             if let Some(hand) = hand {
                 self.hands[number] = Hand {
                     space: Some(instruction.space),
                     base,
                     start,
-                    first: hand.first * width,
                     bytes: hand.count * width,
                     elements: hand.elements,
+                    is_ready: is_shared,
                 };
             }
         }
@@ -190,7 +227,7 @@ impl Runner {
     ///
     /// # Safety
     /// As [`Runner::transfer`].
-    #[inline(never)]
+    #[inline(always)]
     unsafe fn transfer_words<const WORDS: usize>(
         &mut self,
         access: &Access,
@@ -241,7 +278,7 @@ impl Runner {
     }
 
     /// What was loaded, into the registers of the access.
-    #[inline]
+    #[inline(always)]
     pub(super) fn deliver(&mut self, access: &Access, mask: u32, data: &[[u64; 32]]) {
         let bits = 8 * access.bytes;
         for (number, part) in access.parts.iter().enumerate() {
