@@ -182,8 +182,11 @@ fn licence_files(folder: &Path, named: Option<&str>) -> Result<Vec<PathBuf>> {
     for entry in walkdir::WalkDir::new(folder).min_depth(1).max_depth(2) {
         let entry = entry.with_context(|| folder.display().to_string())?;
         let below = entry.path().strip_prefix(folder)?.to_string_lossy().to_uppercase();
-        // Also those in a folder of that name.
-        if entry.file_type().is_file() && BEGINNINGS.iter().any(|beginning| below.starts_with(beginning)) {
+        // Also those in a folder of that name, and the texts that stand beside fonts.
+        let is_of_font = below.starts_with("FONTS") && below.ends_with(".TXT");
+        if entry.file_type().is_file()
+            && (is_of_font || BEGINNINGS.iter().any(|beginning| below.starts_with(beginning)))
+        {
             files.insert(entry.into_path());
         }
     }
@@ -247,16 +250,17 @@ mod tests {
         let metadata = metadata().expect("cargo metadata");
         let names: Vec<_> =
             linked(&metadata).expect("packages").iter().map(|package| package["name"].as_str()).collect();
-        for name in ["clap", "corosensei", "libm", "serde_core"] {
+        for name in ["clap", "corosensei", "libm", "plotters", "resvg", "serde_core"] {
             assert!(names.contains(&Some(name)), "{name}: {names:?}");
         }
         // Of the workspace, of the compiler, of tests and of this program alone.
-        for name in ["busload", "busload-gpu", "syn", "serde_derive", "divan", "insta", "plotters"] {
+        for name in ["busload", "busload-gpu", "syn", "serde_derive", "divan", "insta"] {
             assert!(!names.contains(&Some(name)), "{name}: {names:?}");
         }
         let notices = notices(&metadata, false).expect("notices");
         assert!(notices.contains("\nclap ") && notices.contains("MIT OR Apache-2.0"), "{notices}");
         assert!(notices.contains("TERMS AND CONDITIONS FOR USE, REPRODUCTION"), "no text of the Apache licence");
+        assert!(notices.contains("UBUNTU FONT LICENCE"), "no text of the licence of a font that is built in");
         let with_text = notices.matches("LICENSE-MIT: text ").count();
         assert!(with_text > 10, "{with_text} packages with their text of the licence");
     }

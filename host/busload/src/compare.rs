@@ -346,10 +346,12 @@ mod tests {
     fn report(gpu: &str, rows: &[(&str, &[f64])]) -> Results {
         let row = |&(kernel, samples): &(&str, &[f64])| results::Row {
             kernel: kernel.into(),
+            family: "copy".into(),
             case: "4096".into(),
             params: BTreeMap::new(),
             launch: None,
             bytes: 1,
+            moved: None,
             verified: !samples.is_empty(),
             timed: match samples {
                 [] => Err(ErrorRecord { kind: "verification".into(), message: String::new() }),

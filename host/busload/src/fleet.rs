@@ -235,6 +235,8 @@ mod tests {
     fn results(rank: u32, of: u32, times: [f64; 2]) -> (String, Results) {
         let row = |(kernel, ms): (&str, f64)| Row {
             kernel: kernel.into(),
+            family: "copy".into(),
+            moved: None,
             case: "4096".into(),
             params: BTreeMap::new(),
             launch: None,

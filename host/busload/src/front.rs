@@ -3,7 +3,7 @@
 use crate::cases::Run;
 use crate::explain::Explanation;
 use crate::foreign::{lines, page};
-use crate::predict::{Chip, Effort, NotPredicted, Prediction};
+use crate::predict::{Chip, Effort, NotPredicted, Prediction, Timeline, Window};
 use crate::ptx::{self, Ptx};
 use crate::sim::{self, Options, Outcome, SimulationError};
 use crate::suite::{BUSLOAD, Module, Suite};
@@ -199,6 +199,25 @@ impl Front {
     /// # Errors
     /// As [`predict`].
     pub fn predict(&self, run: &Run, chip: &Chip, effort: Effort) -> Result<Prediction, NotPredicted> {
+        self.subject(run, |subject| model::predict(subject, chip, effort))
+    }
+
+    /// The same, with what happens on one SM while the blocks of one wave are resident.
+    ///
+    /// # Errors
+    /// As [`predict`].
+    pub fn predict_with_timeline(
+        &self,
+        run: &Run,
+        chip: &Chip,
+        effort: Effort,
+        window: Window,
+    ) -> Result<(Prediction, Timeline), NotPredicted> {
+        self.subject(run, |subject| model::predict_with_timeline(subject, chip, effort, window))
+    }
+
+    /// What is to be predicted of a run.
+    fn subject<T>(&self, run: &Run, predict: impl FnOnce(&model::Subject<'_>) -> T) -> T {
         let low = match self {
             Self::Ptx(build) if build.is_committed() || !build.suite.is_busload() => None,
             Self::Ptx(_) => Some("predictions were held to measurements of the committed build, not of this one"),
@@ -217,7 +236,7 @@ impl Front {
             low,
             simulate: &|options| self.simulate(run, options, &|_, _| ()).map_err(|error| error.to_string()),
         };
-        model::predict(&subject, chip, effort)
+        predict(&subject)
     }
 }
 

@@ -28,6 +28,7 @@
 //! - [`measure`]: takes samples of a time until they tell enough of it.
 //! - [`moved`]: how many bytes kernels moved, by profiles of them.
 //! - [`mock`]: what stands for a GPU in tests of busload itself.
+//! - [`plots`]: plots of results, as SVG, PNG and one page.
 //! - [`predict`]: predictions of what a launch costs on a GPU that need not be there, and how good they are.
 //! - [`cases`]: from what was asked for on the command line to kernels, cases and plans.
 //! - [`timing`]: times that were measured, and their statistics.
@@ -92,6 +93,8 @@ pub mod fleet;
 pub mod foreign;
 #[cfg(all(feature = "cli", not(target_os = "cuda")))]
 pub mod front;
+#[cfg(all(feature = "cli", not(target_os = "cuda")))]
+mod html;
 #[cfg(not(target_os = "cuda"))]
 pub mod judge;
 #[cfg(not(target_os = "cuda"))]
@@ -102,6 +105,8 @@ pub mod measure;
 pub mod mock;
 #[cfg(all(feature = "cli", not(target_os = "cuda")))]
 pub mod moved;
+#[cfg(all(feature = "cli", not(target_os = "cuda")))]
+pub mod plots;
 #[cfg(all(feature = "cli", not(target_os = "cuda")))]
 pub mod predict;
 #[cfg(all(feature = "cli", not(target_os = "cuda")))]

@@ -29,6 +29,8 @@ pub struct Results {
 pub struct Row {
     /// The kernel.
     pub kernel: String,
+    /// Its family; `library` for a row that is no kernel of ours.
+    pub family: String,
     /// The case, as tables show it.
     pub case: String,
     /// The case, value by value.
@@ -37,6 +39,8 @@ pub struct Row {
     pub launch: Option<LaunchRecord>,
     /// Bytes that must move, read plus written.
     pub bytes: u64,
+    /// Bytes that moved between the L2 and DRAM, where a profile counted them.
+    pub moved: Option<u64>,
     /// Whether every element of every output was right.
     pub verified: bool,
     /// Its times, of which there is at least one, or what went wrong.
@@ -230,8 +234,8 @@ fn row(value: Value, machine: &Machine) -> Result<Row, String> {
         (Some(_), Some(error)) => return Err(format!("it has times beside an error ({})", error.kind)),
         (None, None) => return Err("it has neither times nor an error".to_owned()),
     };
-    let Record { kernel, case, params, launch, bytes, verified, hot, .. } = record;
-    Ok(Row { kernel, case, params, launch, bytes, verified, timed, hot })
+    let Record { kernel, family, case, params, launch, bytes, moved, verified, hot, .. } = record;
+    Ok(Row { kernel, family, case, params, launch, bytes, moved, verified, timed, hot })
 }
 
 /// Times that a launch can take, and statistics that are those of the samples.

@@ -14,6 +14,7 @@
 //! | `memory/l2_cache.rs`, `memory/l2_slices.rs` | the L2's partitions and slices |
 //! | `memory/atomics.rs`, `sm/shared_atomics.rs` | atomics in the L2 and in shared memory |
 //! | `memory/write_back.rs` | dirty lines and write-backs |
+//! | `timeline.rs` | what happened on one SM, if anybody asks |
 //! | `memory/dram.rs`, `memory/address.rs` | DRAM banks and row activates; the address map |
 //!
 //! Which loads are in flight together the trace says. What a chip is stands in `chips/`: a description of each, and
@@ -31,6 +32,7 @@ mod memory;
 mod sm;
 mod steady_state;
 mod store_wavefronts;
+pub mod timeline;
 mod traffic;
 
 pub use chip::{Chip, ChipError};
@@ -50,6 +52,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex};
 use steady_state::{SATURATED, extrapolate, repeat};
 use store_wavefronts::StoreWavefronts;
+use timeline::{Recorder, Timeline, Window};
 
 /// The families whose measured figures the constants were fitted to, with microbenchmarks; on all others they were only tried.
 pub const FITTED_ON: [&str; 13] = [
@@ -235,6 +238,29 @@ pub struct Subject<'a> {
 /// # Errors
 /// If the launch cannot be simulated, the simulator finds something wrong with it, the chip cannot run it, or it does what is not modelled.
 pub fn predict(run: &Subject<'_>, chip: &Chip, effort: Effort) -> Result<Prediction, NotPredicted> {
+    Ok(replay(run, chip, effort, None)?.0)
+}
+
+/// The same, with what happened on one SM while the blocks of one wave were resident.
+///
+/// # Errors
+/// As [`predict`].
+pub fn predict_with_timeline(
+    run: &Subject<'_>,
+    chip: &Chip,
+    effort: Effort,
+    window: Window,
+) -> Result<(Prediction, Timeline), NotPredicted> {
+    let (prediction, timeline) = replay(run, chip, effort, Some(window))?;
+    Ok((prediction, timeline.unwrap_or_default()))
+}
+
+fn replay(
+    run: &Subject<'_>,
+    chip: &Chip,
+    effort: Effort,
+    window: Option<Window>,
+) -> Result<(Prediction, Option<Timeline>), NotPredicted> {
     let launch = run.launch;
     let total = launch.block_count();
     let warps = u64::from(launch.block_threads().div_ceil(32));
@@ -277,6 +303,9 @@ pub fn predict(run: &Subject<'_>, chip: &Chip, effort: Effort) -> Result<Predict
     }
     let mut machine = Machine::new(chip, blocks_per_sm, l1_bytes, budget);
     machine.flush_l2(chip);
+    if let Some(window) = window {
+        machine.record(Recorder::new(window, total, blocks_per_sm * u64::from(chip.sm_count)));
+    }
     let start = machine.snapshot(0, 0.0);
     let watching = Arc::new(Watching {
         machine: Mutex::new(Replay {
@@ -296,6 +325,7 @@ pub fn predict(run: &Subject<'_>, chip: &Chip, effort: Effort) -> Result<Predict
     }
     assumed.reasons().into_iter().for_each(|reason| trust.lower(reason));
     let here = machine.finish();
+    let timeline = machine.timeline();
     // All blocks are taken to make as many requests as those.
     let count = |such: fn(&Site) -> bool| {
         let count: u64 = given.sites.iter().filter(|site| such(site)).map(|site| site.counts.requests).sum();
@@ -319,7 +349,8 @@ pub fn predict(run: &Subject<'_>, chip: &Chip, effort: Effort) -> Result<Predict
     let (limit, limit_share) = limiter(&end, cycles, constants.launch_overhead_cycles);
     let predicted_ms = cycles / chip.clock_ghz / 1e6;
     let traffic = stores.of_launch(end.traffic, &given.sites, total as f64 / max_blocks as f64);
-    Ok(Prediction { predicted_ms, limit, limit_share, traffic, blocks_per_sm, replayed_share, trust })
+    let prediction = Prediction { predicted_ms, limit, limit_share, traffic, blocks_per_sm, replayed_share, trust };
+    Ok((prediction, timeline))
 }
 
 /// The unit that was busy for most of so many cycles, and the share.

@@ -8,6 +8,7 @@ mod cta_scheduler;
 mod events;
 mod issue;
 mod memory_path;
+mod recording;
 #[cfg(test)]
 mod tests;
 
@@ -16,6 +17,7 @@ use super::constants::Constants;
 use super::hash::uniform;
 use super::memory::Memory;
 use super::sm::{SUBPARTITIONS, Sm};
+use super::timeline::{Recorder, Timeline};
 use super::traffic::{Busy, Traffic};
 use block::Block;
 use cta_scheduler::{CtaScheduler, cpc_and_gpc};
@@ -67,6 +69,8 @@ pub(super) struct Machine {
     pub(super) waves: Vec<Snapshot>,
     /// One for every so many requests.
     pub(super) snapshots: Vec<Snapshot>,
+    /// What is kept of one SM and wave, if anybody asked for it.
+    recorder: Option<Box<Recorder>>,
 }
 
 impl Machine {
@@ -92,7 +96,19 @@ impl Machine {
             stores: 0,
             waves: Vec::new(),
             snapshots: Vec::new(),
+            recorder: None,
         }
+    }
+
+    /// Keeps a timeline.
+    pub(super) fn record(&mut self, recorder: Recorder) {
+        self.recorder = Some(Box::new(recorder));
+    }
+
+    /// The timeline that was kept.
+    pub(super) fn timeline(&mut self) -> Option<Timeline> {
+        let waves = self.scheduler.launched.div_ceil(self.slots.len() as u64);
+        self.recorder.take().map(|recorder| recorder.finish(waves))
     }
 
     /// Fills the L2 with the dirty lines of a flush.
@@ -186,6 +202,9 @@ impl Machine {
             self.waves.push(self.snapshot(age + 1, start));
         }
         self.slots[slot] = Some(block);
+        if let Some(recorder) = &mut self.recorder {
+            recorder.launch(slot, number, [age, slots], warps, launched);
+        }
         let skew = if age < slots { skew } else { 0.0 };
         for warp in 0..warps {
             self.events.schedule(start + skew * uniform(age << 8 | warp as u64), Event::Warp { slot, warp });

@@ -15,6 +15,7 @@ mod write_back;
 
 use super::chip::Chip;
 use super::constants::Constants;
+use super::timeline::{Kind, Log, Track};
 use super::traffic::{Busy, Traffic};
 use address::AddressMap;
 use atomics::{Atomics, OnLine};
@@ -51,6 +52,8 @@ pub(super) struct Memory {
     pub(super) traffic: Traffic,
     /// Sectors read from DRAM to complete partially written ones: some of those of the traffic.
     pub(super) completed_sectors: f64,
+    /// What slices and channels do, while anybody looks.
+    pub(super) log: Log,
 }
 
 impl Memory {
@@ -74,6 +77,7 @@ impl Memory {
             dirty_lines: 0,
             traffic: Traffic::default(),
             completed_sectors: 0.0,
+            log: Log::default(),
         }
     }
 
@@ -142,7 +146,11 @@ impl Memory {
     /// says when that is done.
     fn serve_slice(&mut self, partition: usize, number: u64, sectors: u8, cycles: f64) -> f64 {
         let cycles = (f64::from(sectors.count_ones()) / self.constants.l2_sectors_per_cycle).max(cycles);
-        self.slices.serve(partition, self.map.slice(number), cycles, self.now)
+        let slice = self.map.slice(number);
+        let done = self.slices.serve(partition, slice, cycles, self.now);
+        let kind = Kind::Serve { units: sectors.count_ones() };
+        self.log.push(Track::Slice { partition, slice }, kind, done - self.slices.alone(partition, cycles), done);
+        done
     }
 
     /// Reads sectors of a line for a GPC, and says when they arrive.
@@ -251,6 +259,13 @@ impl Memory {
             self.traffic.dram_read_sectors += f64::from(lacks.count_ones());
             let bank = self.map.bank(number);
             let begins = self.dram.read(bank, number, lacks.count_ones(), at, self.now);
+            let kind = Kind::Serve { units: lacks.count_ones() };
+            self.log.push(
+                Track::Channel(bank / self.constants.dram_banks),
+                kind,
+                begins,
+                begins + self.dram.held_cycles,
+            );
             let latency = self.constants.dram_latency * self.distance(partition, home);
             ready = begins + latency + self.dram.slow_line_cycles(number);
             if let Some(mut line) = self.l2[home].peek(number) {

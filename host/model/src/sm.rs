@@ -11,6 +11,7 @@ pub(super) use mio::{Mio, MioRequest, SUBPARTITIONS};
 
 use super::constants::Constants;
 use super::memory::{Memory, sectors};
+use super::timeline::{Kind, Log, Track};
 use engine::trace::{Line, Lines, Traced, What};
 use l1::L1;
 use std::collections::VecDeque;
@@ -143,7 +144,7 @@ impl Sm {
                     for line in lines {
                         let at = now.max(self.port_free);
                         let sent = memory.atomic(self.cpc, line.number, sectors(line), waiting, at);
-                        self.hold_port(sent, sectors(line));
+                        self.hold_port(sent, sectors(line), &mut memory.log);
                     }
                 } else {
                     self.store(lines, before, now, memory);
@@ -151,7 +152,9 @@ impl Sm {
                 let cycles = f64::from(request.wavefronts).max(lines.len() as f64);
                 self.global_cycles += cycles;
                 self.lsu_free = now + cycles;
-                self.data_stage.occupy(now, cycles);
+                for start in self.data_stage.occupy(now, cycles) {
+                    memory.log.push(Track::DataStage, Kind::Serve { units: cycles as u32 }, start, start + cycles);
+                }
                 Some(Served::Done)
             }
             What::Wait | What::Constant | What::Instructions => Some(Served::Done),
@@ -178,7 +181,7 @@ impl Sm {
                 self.l1.access(line.number);
             }
             let sent = memory.write_for([self.cpc, self.gpc], line, alone, start.max(self.port_free));
-            self.hold_port(sent, alone);
+            self.hold_port(sent, alone, &mut memory.log);
         }
     }
 
@@ -186,13 +189,14 @@ impl Sm {
     fn read(&mut self, number: u64, wanted: u8, at: f64, memory: &mut Memory) -> f64 {
         let at = at.max(self.port_free);
         let (sent, arrives) = memory.read_for([self.cpc, self.gpc], number, wanted, at);
-        self.hold_port(sent, wanted);
+        self.hold_port(sent, wanted, &mut memory.log);
         arrives
     }
 
     /// Holds the port from when sectors of a line, or a request for them, are sent until they have passed.
-    fn hold_port(&mut self, sent: f64, sectors: u8) {
+    fn hold_port(&mut self, sent: f64, sectors: u8, log: &mut Log) {
         self.port_free = sent + f64::from(sectors.count_ones()) / self.constants.sm_port_sectors;
+        log.push(Track::Port, Kind::Serve { units: sectors.count_ones() }, sent, self.port_free);
     }
 }
 

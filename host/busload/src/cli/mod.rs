@@ -16,6 +16,7 @@ mod output;
 mod predict;
 mod profile;
 mod ptx;
+mod report;
 mod resume;
 mod run;
 mod sampling;
@@ -28,7 +29,7 @@ pub use completions::{write_completions, write_manual};
 pub use doctor::run_doctor;
 
 use crate::provenance;
-use crate::report;
+use crate::report::say;
 use crate::suite::Suite;
 use anyhow::Result;
 use clap::{ArgMatches, Command};
@@ -43,7 +44,7 @@ pub struct Usage(#[from] pub anyhow::Error);
 type Entry = (fn(&Suite) -> Command, fn(&Suite, &ArgMatches) -> Result<bool>);
 
 /// Every command, in the order of `--help`.
-const COMMANDS: [Entry; 17] = [
+const COMMANDS: [Entry; 18] = [
     (bench::command, bench::run),
     (simulate::command, simulate::run),
     (verify::command, verify::run),
@@ -57,6 +58,7 @@ const COMMANDS: [Entry; 17] = [
     (claims::command, claims::run),
     (compare::command, compare::run),
     (fleet::command, fleet::run),
+    (report::command, report::run),
     (doctor::command, doctor::run),
     (ptx::command, ptx::run),
     (completions::command, completions::run),
@@ -125,7 +127,7 @@ pub fn exit_code(result: Result<bool>) -> ExitCode {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::from(1),
         Err(error) => {
-            report::say(&format!("error: {error:#}"));
+            say(&format!("error: {error:#}"));
             ExitCode::from(if error.is::<Usage>() { 2 } else { 1 })
         }
     }

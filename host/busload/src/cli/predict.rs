@@ -4,19 +4,19 @@ use super::Usage;
 use super::options::{axes, chosen, exports, machine, threads};
 use super::output::{Exports, Progress, say_unfinished};
 use super::selection::{file_of_ptx, fronts, load_ptx, on_ptx, runs_on_gpu};
-use crate::cases::Sizes;
+use crate::cases::{Run, Sizes};
 use crate::front::Front;
 use crate::input;
 use crate::parallel;
-use crate::predict::{self, Chip, Effort, Measured};
+use crate::predict::{self, About, Chip, Effort, Measured, NotPredicted, Prediction, Timeline, Window};
 use crate::provenance;
 use crate::ptx::Ptx;
 use crate::record::SCHEMA;
-use crate::report;
+use crate::report::{self, Target};
 use crate::suite::Suite;
 use anyhow::Result;
 use clap::builder::PossibleValuesParser;
-use clap::{Arg, ArgAction, ArgMatches, Command};
+use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use std::sync::Mutex;
 
 /// The command with its options.
@@ -64,14 +64,29 @@ pub(super) fn command(suite: &Suite) -> Command {
                 )
                 .default_value("4194304")
                 .value_parser(lines_to_replay),
-        )
-        .arg(
-            Arg::new("markdown")
-                .long("markdown")
-                .value_name("FILE")
-                .help("Write the predictions as a Markdown table, with every column; - is standard output"),
         );
-    axes(suite, chosen(command).args(exports()).args(machine("ptx")).arg(threads()))
+    axes(suite, chosen(command.args(timeline())).args(exports()).args(machine("ptx")).arg(threads()))
+}
+
+/// Those of what happens on one SM.
+fn timeline() -> [Arg; 3] {
+    let window = |name: &'static str| Arg::new(name).long(name).value_name("N").requires("timeline");
+    [
+        Arg::new("timeline")
+            .long("timeline")
+            .value_name("FILE")
+            .help("Write what happens on one SM during one wave of blocks as trace events, which Perfetto opens; - is standard output")
+            .long_help(
+                "Write what happens on one SM while the blocks of one wave are resident, as trace events, which Perfetto \
+                 (https://ui.perfetto.dev) opens: what each warp stalls on, the issue slots and MIO queues of the sub-partitions, \
+                 the LSU, the data stage and the port, and the L2 slices and DRAM channels that it reaches. One kernel on one case \
+                 is predicted then.",
+            ),
+        window("timeline-sm").help("The SM [default: 0]").value_parser(value_parser!(u32)),
+        window("timeline-wave")
+            .help("The wave, from 0 [default: 1 of a launch that has two whole waves, else 0]")
+            .value_parser(value_parser!(u64)),
+    ]
 }
 
 /// Predicts; false if something could not be.
@@ -120,6 +135,7 @@ pub(super) fn run(suite: &Suite, matches: &ArgMatches) -> Result<bool> {
         }),
     };
     let exports = Exports::open(matches)?;
+    let timeline = Asked::new(matches, &chip, &runs, &exports)?;
     let threads = matches.get_one::<u32>("threads").map_or(Effort::default().threads, |threads| *threads as usize);
     let workers = threads.min(runs.len()).max(1);
     let most = matches.get_one::<u64>("replay").copied().expect("has a default");
@@ -128,12 +144,20 @@ pub(super) fn run(suite: &Suite, matches: &ArgMatches) -> Result<bool> {
     let rows = Mutex::new(vec![None; runs.len()]);
     parallel::map(runs.iter().enumerate(), workers, |(place, run)| {
         progress.at(run, 0, 0);
+        let best;
+        let front = match &front {
+            Some(front) => front,
+            None => {
+                best = Front::best(suite, &file, ptx.text(), &run.kernel);
+                &best
+            }
+        };
         let row = measured.row(
             run,
             &chip,
-            match &front {
-                Some(front) => front.predict(run, &chip, effort),
-                None => Front::best(suite, &file, ptx.text(), &run.kernel).predict(run, &chip, effort),
+            match &timeline {
+                Some(timeline) => timeline.predict(front, run, &chip, effort),
+                None => front.predict(run, &chip, effort),
             },
         );
         progress.next();
@@ -146,6 +170,9 @@ pub(super) fn run(suite: &Suite, matches: &ArgMatches) -> Result<bool> {
     let rows: Vec<_> = rows.into_inner().expect("no panic under this lock").into_iter().flatten().collect();
     progress.finish();
     let object = predictions(&chip, &rows);
+    if let Some(timeline) = timeline {
+        timeline.write()?;
+    }
     exports.write(
         &object,
         &object["results"],
@@ -153,6 +180,73 @@ pub(super) fn run(suite: &Suite, matches: &ArgMatches) -> Result<bool> {
         || report::prediction_table(&rows),
     )?;
     Ok(rows.iter().all(|row| row.error.is_none()))
+}
+
+/// The timeline that was asked for.
+struct Asked {
+    target: Target,
+    window: Window,
+    /// What came of it.
+    kept: Mutex<Option<(About, Timeline)>>,
+}
+
+impl Asked {
+    /// None if none was.
+    fn new(matches: &ArgMatches, chip: &Chip, runs: &[Run], exports: &Exports) -> Result<Option<Self>, Usage> {
+        let Some(file) = matches.get_one::<String>("timeline") else { return Ok(None) };
+        if let [_, _, ..] = runs {
+            return Err(anyhow::anyhow!(
+                "--timeline {file}: {} runs were asked for, and a timeline is of one: name a kernel with --kernel '^NAME$', and one \
+                 size",
+                runs.len()
+            )
+            .into());
+        }
+        let sm = matches.get_one("timeline-sm").copied().unwrap_or(0);
+        if sm >= chip.sm_count {
+            return Err(anyhow::anyhow!("--timeline-sm {sm}: {} has SMs 0 to {}", chip.name, chip.sm_count - 1).into());
+        }
+        let window = Window { sm, wave: matches.get_one("timeline-wave").copied(), most: predict::MOST_EVENTS };
+        let target = Target::open("--timeline", file)?;
+        if target.is_standard_output() && exports.take_standard_output() {
+            return Err(anyhow::anyhow!("--timeline -: standard output takes one of the files, so name another").into());
+        }
+        Ok(Some(Self { target, window, kept: Mutex::new(None) }))
+    }
+
+    /// The prediction, with the timeline kept.
+    fn predict(&self, front: &Front, run: &Run, chip: &Chip, effort: Effort) -> Result<Prediction, NotPredicted> {
+        let (prediction, timeline) = front.predict_with_timeline(run, chip, effort, self.window)?;
+        let (kernel, case) = (run.kernel.name.to_owned(), run.case.to_string());
+        let about = About { kernel, case, chip: chip.name.clone(), predicted_ms: prediction.predicted_ms };
+        *self.kept.lock().expect("no panic under this lock") = Some((about, timeline));
+        Ok(prediction)
+    }
+
+    /// Writes the timeline, and says what of it found no room.
+    fn write(self) -> Result<()> {
+        // Without a prediction the row says why.
+        let Some((about, timeline)) = self.kept.into_inner().expect("no panic under this lock") else { return Ok(()) };
+        let (sm, wave, [waves, replayed]) = (timeline.sm, timeline.wave, timeline.waves);
+        if timeline.events.is_empty() {
+            return Err(Usage(match wave {
+                _ if wave >= waves => anyhow::anyhow!("--timeline-wave {wave}: the launch has waves 0 to {}", waves - 1),
+                _ if wave >= replayed => anyhow::anyhow!(
+                    "--timeline-wave {wave}: of {waves} waves {replayed} were replayed; name an earlier one, or give --replay more"
+                ),
+                _ => anyhow::anyhow!("--timeline-sm {sm}: it has no block of wave {wave}; name another SM, or another wave"),
+            })
+            .into());
+        }
+        if timeline.left_out > 0 {
+            report::say(&format!(
+                "The timeline holds the first {} events; {} more found no room.",
+                timeline.events.len(),
+                timeline.left_out
+            ));
+        }
+        self.target.write(&predict::trace_events(&timeline, &about)?)
+    }
 }
 
 /// What `predict --json` writes.

@@ -1,6 +1,7 @@
 //! The explanation as one HTML file, which needs nothing but a browser.
 
 use super::{Explanation, text};
+use crate::html;
 
 /// A page about the kernels of a ladder, of which number `shown` is in front.
 ///
@@ -8,29 +9,17 @@ use super::{Explanation, text};
 /// If a number in it is none.
 pub fn page(kernels: &[Explanation], shown: usize) -> serde_json::Result<String> {
     let data = serde_json::to_string(&serde_json::json!({ "kernels": kernels, "shown": shown }))?;
-    Ok(fill(include_str!("page.html"), |part| match part {
-        "title" => escaped(&kernels[shown].kernel),
+    let body = html::fill(include_str!("page.html"), |part| match part {
         "text" => escaped(&text(&kernels[shown])),
-        "style" => include_str!("page.css").to_owned(),
         "script" => include_str!("page.js").to_owned(),
         // Nothing in it can end the element that it stands in.
         "data" => data.replace('<', "\\u003c"),
         _ => unreachable!("page.html has no {part}"),
-    }))
+    });
+    Ok(html::page(&kernels[shown].kernel, include_str!("page.css"), &body))
 }
 
-/// A template with each `{{part}}` replaced, once: what stands in a part is left alone.
-fn fill(template: &str, part: impl Fn(&str) -> String) -> String {
-    let mut pieces = template.split("{{");
-    let mut filled = pieces.next().unwrap_or_default().to_owned();
-    for piece in pieces {
-        let (name, rest) = piece.split_once("}}").expect("a part of the template ends");
-        filled += &(part(name) + rest);
-    }
-    filled
-}
-
-/// Text as the content of an element.
+/// Text of several lines as the content of an element.
 fn escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }

@@ -30,6 +30,12 @@ pub fn markdown(text: &str) -> String {
     shown
 }
 
+/// For HTML and SVG, as the content of an element or of an attribute: the same as for a terminal, and nothing in it is markup.
+pub fn markup(text: &str) -> String {
+    let text = terminal(text);
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;").replace('\'', "&#39;")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -66,10 +66,18 @@ impl Target {
     /// # Errors
     /// If it cannot be written.
     pub fn write(&self, text: &str) -> Result<()> {
+        self.write_bytes(text.as_bytes())
+    }
+
+    /// The same of what is no text.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn write_bytes(&self, report: &[u8]) -> Result<()> {
         match self {
-            Self::File { path, .. } => replace(path, text, true).with_context(|| path.display().to_string()),
-            Self::Stream(path) => std::fs::write(path, text).with_context(|| path.display().to_string()),
-            Self::StandardOutput => super::print(text),
+            Self::File { path, .. } => replace(path, report, true).with_context(|| path.display().to_string()),
+            Self::Stream(path) => std::fs::write(path, report).with_context(|| path.display().to_string()),
+            Self::StandardOutput => super::print_bytes(report),
         }
     }
 
@@ -91,7 +99,8 @@ impl Target {
         if !now && !drafts.is_due(begun) {
             return;
         }
-        let written = text().and_then(|text| replace(path, &text, false).with_context(|| path.display().to_string()));
+        let written =
+            text().and_then(|text| replace(path, text.as_bytes(), false).with_context(|| path.display().to_string()));
         if let (Err(error), false) = (&written, drafts.failed) {
             super::say(&format!("warning: {error:#}; what comes is tried to be written again"));
         }
@@ -120,10 +129,10 @@ pub fn hold() -> MutexGuard<'static, ()> {
 }
 
 /// The last report is on the disk when this returns; whatever ends the process leaves any of them whole.
-fn replace(path: &Path, text: &str, is_last: bool) -> Result<()> {
+fn replace(path: &Path, report: &[u8], is_last: bool) -> Result<()> {
     let _held = hold();
     let mut file = temporary(path)?;
-    file.write_all(text.as_bytes())?;
+    file.write_all(report)?;
     if is_last {
         // Some systems tell only now that there is no room.
         file.as_file().sync_all()?;

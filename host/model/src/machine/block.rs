@@ -48,11 +48,15 @@ pub(super) struct InFlight {
 impl Warp {
     /// When the loads in flight that `needs` names have arrived, from `now` on: its bit 0 is the last load that the warp issued.
     pub(super) fn arrival(&self, needs: u64, now: f64) -> f64 {
-        let is_needed = |load: &&InFlight| {
+        self.needed(needs).fold(now, |latest, load| latest.max(load.arrives))
+    }
+
+    /// The loads in flight that `needs` names.
+    pub(super) fn needed(&self, needs: u64) -> impl Iterator<Item = &InFlight> {
+        self.in_flight.iter().filter(move |load| {
             let back = self.loads - load.before - 1;
             back >= 64 || needs >> back & 1 == 1
-        };
-        self.in_flight.iter().filter(is_needed).fold(now, |latest, load| latest.max(load.arrives))
+        })
     }
 }
 

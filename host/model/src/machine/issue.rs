@@ -5,6 +5,7 @@
 //! (probe `barriers`).
 
 use super::super::sm::{MioRequest, PendingEntry, SUBPARTITIONS};
+use super::super::timeline::{Event as Happened, Kind, Stall, Track};
 use super::Machine;
 use super::block::InFlight;
 use super::events::Event;
@@ -50,6 +51,9 @@ impl Machine {
                 return self.stall_on_loads(u64::MAX, 0.0, slot, warp, now);
             }
             block.running -= 1;
+            if let Some(recorder) = &mut self.recorder {
+                recorder.exit(slot, warp, now);
+            }
             self.ended = self.ended.max(now);
             return self.retire(now, slot);
         };
@@ -71,6 +75,11 @@ impl Machine {
         let is_barrier = request.what == What::Wait && request.warp == WHOLE_BLOCK;
         let uses_mio = is_barrier || !matches!(request.what, What::Wait | What::Constant | What::Instructions);
         if !selected && subpartition.stalls(uses_mio, now) {
+            if let Some(recorder) = &mut self.recorder {
+                let stall = if subpartition.is_throttled(uses_mio) { Stall::MioThrottle } else { Stall::NotSelected };
+                let of = recorder.of(slot, warp, request);
+                recorder.stall(slot, warp, stall, now, of);
+            }
             let stalled = Reverse((block.age, self.events.number(), slot, warp));
             if uses_mio {
                 subpartition.mio_throttled.push(stalled);
@@ -86,6 +95,14 @@ impl Machine {
         let issued = now.max(subpartition.issue_free);
         let cycles = self.constants.issue_cycles * f64::from(request.flow.issue);
         subpartition.issue_free = issued + cycles * SUBPARTITIONS as f64;
+        if let Some(recorder) = &mut self.recorder
+            && let Some(of) = recorder.of(slot, warp, request)
+        {
+            let (track, kind) = (Track::Issue(subpartition_number), Kind::Serve { units: request.flow.issue.into() });
+            let [start, end] = [issued, subpartition.issue_free];
+            recorder.push(Happened { track, kind, start, end, of: Some(of) });
+            recorder.stall(slot, warp, if is_barrier { Stall::Barrier } else { Stall::Wait }, issued, Some(of));
+        }
         let sm = &mut self.sms[block.sm];
         sm.issue_cycles += cycles;
         if matches!(request.what, What::Wait | What::Instructions) && !is_barrier {
@@ -105,6 +122,7 @@ impl Machine {
             sm.mio.add(subpartition_number, MioRequest::new(slot, warp, state.next - 1));
             block.in_mio += 1;
             let sm = block.sm;
+            self.record_depth(sm, subpartition_number, issued);
             self.schedule_lsu(sm, issued);
             if is_barrier {
                 return;
@@ -132,6 +150,9 @@ impl Machine {
 
     /// Has a warp stall until those of its loads that `needs` names have arrived, and some cycles more.
     fn stall_on_loads(&mut self, needs: u64, after: f64, slot: usize, warp: usize, now: f64) {
+        if self.recorder.is_some() {
+            self.record_scoreboard(needs, slot, warp, now);
+        }
         let state = &mut self.slots[slot].as_mut().expect("a warp that stalls has a block").warps[warp];
         let arrival = state.arrival(needs, now);
         if arrival.is_finite() {
@@ -160,6 +181,9 @@ impl Machine {
     pub(super) fn retire(&mut self, now: f64, slot: usize) {
         if self.slots[slot].as_ref().is_some_and(|block| block.running + block.in_mio == 0) {
             self.slots[slot] = None;
+            if let Some(recorder) = &mut self.recorder {
+                recorder.retire(slot);
+            }
             self.scheduler.release(slot, now);
         }
     }

@@ -43,8 +43,18 @@ impl Machine {
         let before = before.filter(|before| trace.requests[*before].what == What::Store);
         let before = before.map(|before| trace.lines_of(before));
         let before = before.filter(|lines| lines.len() <= self.constants.store_merge_lines).unwrap_or_default();
+        let is_watched = self.recorder.as_ref().is_some_and(|recorder| recorder.watches(slot));
+        if is_watched {
+            self.memory.log.begin();
+        }
         let served = sm.serve(subpartition, request, &lines, &before, now, &mut self.memory);
+        let looked_up = sm.lsu_free;
         sm.lsu_free = sm.lsu_free.max(sm.port_free - self.constants.sm_port_queue_cycles);
+        if is_watched && let Some(recorder) = &mut self.recorder {
+            let of = recorder.of(slot, warp, request);
+            recorder.lsu(of, [now, looked_up, sm.lsu_free], lines.len(), served.is_some());
+            recorder.units(of, self.memory.log.end());
+        }
         if let Some(served) = served {
             sm.mio.remove(subpartition);
             block.in_mio -= 1;
@@ -76,6 +86,7 @@ impl Machine {
                 self.snapshots.push(self.snapshot(self.requests, now));
             }
             self.retire(now, slot);
+            self.record_depth(number, subpartition, now);
             self.schedule_select(number * super::SUBPARTITIONS + subpartition, now);
         }
         self.serve_data_stage(number, now);
@@ -95,12 +106,12 @@ impl Machine {
 
     /// Has the data stage of an SM serve what it can now, and what is left once it can.
     fn serve_data_stage(&mut self, number: usize, now: f64) {
-        while let Some((DataRequest { slot, warp, load, latency, .. }, at)) =
-            self.sms[number].serve_data_stage(now, |request: &DataRequest| {
-                let block = self.slots[request.slot].as_ref().expect("a load that is filled is a block's");
-                block.trace.lines_of(request.load.expect("what is filled is a load") as usize)
-            })
-        {
+        while let Some((request, at)) = self.sms[number].serve_data_stage(now, |request: &DataRequest| {
+            let block = self.slots[request.slot].as_ref().expect("a load that is filled is a block's");
+            block.trace.lines_of(request.load.expect("what is filled is a load") as usize)
+        }) {
+            self.record_data_stage(&request, now, at);
+            let DataRequest { slot, warp, load, latency, .. } = request;
             if let Some(load) = load {
                 self.arrive(at + latency, slot, warp, load);
             }

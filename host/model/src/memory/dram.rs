@@ -18,6 +18,8 @@ pub(super) struct Dram {
     load: f64,
     open_rows: OpenRows,
     pub(super) busy_cycles: f64,
+    /// How long the last request holds its bank.
+    pub(super) held_cycles: f64,
 }
 
 impl Dram {
@@ -29,6 +31,7 @@ impl Dram {
             load: 0.0,
             open_rows: OpenRows::new(constants.dram_row_region_lines, constants.dram_open_lines),
             busy_cycles: 0.0,
+            held_cycles: 0.0,
         }
     }
 
@@ -47,11 +50,11 @@ impl Dram {
         self.load = self.load * (-(idle + cycles) / self.constants.dram_load_window_cycles).exp() + cycles;
         self.busy_cycles += cycles;
         self.free = self.free.max(at) + cycles;
-        let all = self.banks.len() as f64;
+        self.held_cycles = cycles * self.banks.len() as f64;
         let free = &mut self.banks[bank];
         let begins = at.max(*free);
         // A request of another slice that arrives before `at` does not queue behind this one.
-        *free = now.max(*free) + cycles * all;
+        *free = now.max(*free) + self.held_cycles;
         begins
     }
 

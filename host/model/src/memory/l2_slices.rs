@@ -29,10 +29,15 @@ impl Slices {
     pub(super) fn serve(&mut self, partition: usize, slice: usize, cycles: f64, now: f64) -> f64 {
         self.busy_cycles += cycles;
         self.free = now.max(self.free) + cycles;
-        let all = self.slices.len() * self.slices[partition].len();
+        let cycles = self.alone(partition, cycles);
         let free = &mut self.slices[partition][slice];
-        *free = now.max(*free) + cycles * all as f64;
+        *free = now.max(*free) + cycles;
         *free
+    }
+
+    /// How many cycles one slice takes for what all of them together would take so many for.
+    pub(super) fn alone(&self, partition: usize, cycles: f64) -> f64 {
+        cycles * (self.slices.len() * self.slices[partition].len()) as f64
     }
 
     /// When a read that crosses to the far partition completes which would at `ready`, if it did not queue behind those before.

@@ -3,6 +3,7 @@
 //! About half of a set's lines stay dirty (probe `in_step`). Of lines with partially written sectors only two do (probe `write_backs`);
 //! before one is written back, the L2 reads the missing bytes from DRAM. A row activate serves all dirty lines of the row (probe `pages`).
 
+use super::super::timeline::{Kind, Track};
 use super::Memory;
 use super::address::PIECE_LINES;
 use super::l2_cache::{Bounded, Line};
@@ -50,7 +51,10 @@ impl Memory {
         let completion = if partial != 0 { self.dram.read_cycles(line.number, partial) } else { 0.0 };
         let activate = if line.row_activated { 0.0 } else { self.activate_row(&line) };
         let cycles = completion + self.dram.transfer_cycles(dirty) + activate;
-        self.dram.occupy(self.map.bank(line.number), cycles, self.now, self.now);
+        let bank = self.map.bank(line.number);
+        let begins = self.dram.occupy(bank, cycles, self.now, self.now);
+        let channel = Track::Channel(bank / self.constants.dram_banks);
+        self.log.push(channel, Kind::WriteBack, begins, begins + self.dram.held_cycles);
     }
 
     /// Activates the row of a line for writing, and says how many cycles that takes: once for all lines of the row that are dirty now, and

@@ -67,9 +67,11 @@ impl DataStage {
         self.fills.insert(entry.order, (request, entry));
     }
 
-    /// Occupies both slots for so many cycles.
-    pub(super) fn occupy(&mut self, now: f64, cycles: f64) {
-        self.slots.iter_mut().for_each(|free| *free = free.max(now) + cycles);
+    /// Occupies both slots for so many cycles, and says from when on.
+    pub(super) fn occupy(&mut self, now: f64, cycles: f64) -> [f64; SLOTS] {
+        let starts = self.slots.map(|free| free.max(now));
+        self.slots = starts.map(|start| start + cycles);
+        starts
     }
 
     /// When a slot is free for the next request, after `now`.

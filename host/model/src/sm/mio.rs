@@ -91,8 +91,12 @@ impl SubPartition {
 
     /// Whether a warp stalls before its next instruction, which goes through the MIO or not.
     pub(crate) fn stalls(&self, uses_mio: bool, now: f64) -> bool {
-        let throttled = uses_mio && (self.is_full() || !self.mio_throttled.is_empty());
-        self.issue_free > now || !self.not_selected.is_empty() || throttled
+        self.issue_free > now || !self.not_selected.is_empty() || self.is_throttled(uses_mio)
+    }
+
+    /// Whether it stalls on an entry of the queue.
+    pub(crate) fn is_throttled(&self, uses_mio: bool) -> bool {
+        uses_mio && (self.is_full() || !self.mio_throttled.is_empty())
     }
 
     /// Selects the warp that issues now: its block's slot, and itself.
