@@ -5,6 +5,7 @@ use assert_cmd::assert::Assert;
 use busload::ptx::{EMBEDDED, Ptx};
 use busload::record::Report;
 use busload::report;
+use busload::suite::BUSLOAD;
 use busload_tests::{found, kernels, root};
 use gpu::device::primitives::PRIMITIVES;
 use gpu::kernels::FAMILIES;
@@ -657,4 +658,81 @@ fn an_older_architecture_counts_its_transactions_too() {
     }
     let plain = json(0, &["simulate", "--kernel", "^offset_read$", "--elements", "32", "--offset", "0"]);
     assert_eq!(plain["results"][0]["sites"][0].get("transactions"), None);
+}
+
+/// The arguments of an example, as a shell takes them: quotes part words, and what follows two spaces says what it does.
+fn as_a_shell(example: &str) -> Vec<String> {
+    let example = example.split("  ").next().unwrap_or_default().split(" > ").next().unwrap_or_default();
+    let pieces = example.split('\'').enumerate();
+    let pieces = pieces.flat_map(|(number, piece)| match number % 2 {
+        0 => piece.split_whitespace().map(str::to_owned).collect(),
+        _ => vec![piece.to_owned()],
+    });
+    pieces.collect()
+}
+
+#[test]
+fn every_command_has_examples_and_the_program_takes_each() {
+    let program = || busload::cli::command(&BUSLOAD);
+    for command in program().get_subcommands_mut() {
+        let name = command.get_name().to_owned();
+        let help = command.render_long_help().to_string();
+        let (_, examples) = help.split_once("Examples:\n").unwrap_or_else(|| panic!("{name} has no examples: {help}"));
+        let examples = examples.lines().map(str::trim).take_while(|line| !line.is_empty());
+        let mut count = 0;
+        for example in examples {
+            // What stands before the program starts it.
+            let Some((_, arguments)) = example.split_once("busload ") else { panic!("{name}: {example}") };
+            let parsed = program().try_get_matches_from([vec!["busload".to_owned()], as_a_shell(arguments)].concat());
+            assert!(parsed.is_ok(), "{example}: {}", parsed.unwrap_err());
+            count += 1;
+        }
+        assert!(count > 0, "{name}: {help}");
+    }
+}
+
+#[test]
+fn what_is_quiet_prints_what_failed_and_nothing_else() {
+    let at = folder();
+    let quiet = |status: i32, arguments: &[&str]| busload(at.path(), arguments).code(status).stdout("");
+    let bench = ["bench", "--on", "mock", "-k", "^copy_vec4$", "--elements", "64", "-q", "--json", "bench.json"];
+    quiet(0, &bench).stderr("");
+    quiet(0, &["verify", "--on", "sim", "-k", "^copy_vec4$", "--elements", "64", "--quiet", "--csv", "out.csv"])
+        .stderr("");
+    assert!(std::fs::read_to_string(at.path().join("out.csv")).expect("a table").contains("copy_vec4"));
+    quiet(0, &["predict", "-k", "^copy_vec4$", "--elements", "64", "--quiet"]).stderr("");
+    quiet(0, &["compare", "bench.json", "bench.json", "--quiet"]).stderr("");
+    let said = quiet(1, &["simulate", "-k", "sync_missing_barrier", "--quiet"]);
+    said.stderr(predicate::str::is_match("^sync_missing_barrier on .* \\(simulator\\): .*\n$").expect("a pattern"));
+    // Standard output is the file's, and the messages go nowhere.
+    let json = busload(at.path(), &["simulate", "-k", "^copy_vec4$", "--elements", "64", "-q", "--json", "-"]).code(0);
+    serde_json::from_slice::<Value>(&json.get_output().stdout).expect("standard output is JSON alone");
+    busload(at.path(), &["simulate", "-q", "-v"]).code(2);
+}
+
+#[test]
+fn what_is_verbose_says_of_each_case_what_came_of_it() {
+    let at = folder();
+    let says = |arguments: &[&str], lines: &str| {
+        let run = busload(at.path(), &[arguments, &["-k", "^copy_vec4$", "--elements", "64,128", "-v"]].concat());
+        run.success()
+            .stderr(predicate::str::is_match(format!("(?m)^copy_vec4 on {lines}$")).expect("a pattern").count(2));
+    };
+    says(&["simulate"], r"\d+, \d+\.\d\d s: 1 block, verified");
+    says(&["bench", "--on", "mock"], r"\d+, .* s: \d.* ms cold, \d+ samples until noise was low enough, .*");
+    says(&["predict"], r"\d+, .* s: \d.* ms, 100 % of its requests replayed");
+}
+
+#[test]
+fn colours_are_for_terminals() {
+    let at = folder();
+    let run = |variable: &str| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_busload-under-test"));
+        command.current_dir(at.path()).env_remove("NO_COLOR").env(variable, "1");
+        let output = command.args(["simulate", "-k", "sync_missing_barrier"]).output().expect("a program");
+        assert_eq!(output.status.code(), Some(1), "{output:?}");
+        String::from_utf8(output.stdout).expect("text")
+    };
+    assert!(run("CLICOLOR_FORCE").contains("\u{1b}[38;5;9mno: "), "{}", run("CLICOLOR_FORCE"));
+    assert!(!run("NO_COLOR").contains('\u{1b}') && !run("TERM").contains('\u{1b}'));
 }

@@ -127,3 +127,14 @@ fn a_value_that_no_primitive_takes_is_refused_with_those_that_it_takes() {
         assert!(said.contains(reason) && said.contains(way_out) && said.contains("kernel.rs:6:"), "{call}: {said}");
     }
 }
+
+#[test]
+fn an_array_outside_a_kernel_is_told_where_it_belongs() {
+    for array in ["shared", "constant"] {
+        let said = refused(&format!(
+            "use gpu::device::prelude::*;\n#[device]\nunsafe fn part() {{\n    let array = {array}!([f32; 64]);\n    let _ = array.load(0);\n}}\n"
+        ));
+        assert!(said.contains(&format!("{array} memory is a kernel's")) && said.contains("under #[kernel]"), "{said}");
+        assert!(!said.contains("no rules expected"), "{said}");
+    }
+}

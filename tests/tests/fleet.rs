@@ -136,7 +136,7 @@ fn under_slurm_each_process_measures_a_gpu_and_the_slow_one_is_named() {
     assert!(said.contains("4 GPUs: none to look at."), "{said}");
 
     ok(&srun(2, "slow"));
-    let said = fleet(at, &["slow", "--json", "fleet.json", "--csv", "fleet.csv"], 1);
+    let said = fleet(at, &["slow", "--json", "fleet.json", "--csv", "fleet.csv", "--html", "fleet.html"], 1);
     assert!(said.contains("n1, rank 2: copy_vec4 on "), "{said}");
     assert!(said.contains("4 GPUs: 1 to look at."), "{said}");
     let text = std::fs::read_to_string(at.join("fleet.json")).expect("a report");
@@ -146,6 +146,13 @@ fn under_slurm_each_process_measures_a_gpu_and_the_slow_one_is_named() {
     let outliers = slowest["outliers"].as_array().expect("a list");
     assert!(!outliers.is_empty() && outliers.iter().all(|outlier| outlier["kernel"] == "copy_vec4"), "{slowest}");
     assert!(outliers[0]["z_score"].as_f64().is_some_and(|z| z > 3.5), "{slowest}");
+    let kernels = report["fleet"]["kernels"].as_array().expect("a list");
+    assert_eq!(kernels[0]["kernel"], "copy_vec4", "the kernel that tells them apart stands first");
+    assert_eq!(kernels[0]["gpus"][0]["file"], slowest["file"]);
+    let page = std::fs::read_to_string(at.join("fleet.html")).expect("a page");
+    assert!(page.contains("<h1>A fleet of 4 GPUs, 1 to look at</h1>") && page.contains("n1, rank 2"), "{page}");
+    let both = fleet(at, &["slow", "--json", "-", "--html", "-"], 2);
+    assert!(both.contains("--json - --html -: standard output takes one of them"), "{both}");
     let csv = std::fs::read_to_string(at.join("fleet.csv")).expect("a table");
     assert_eq!(csv.lines().count(), 5, "{csv}");
     // Whoever holds a GPU to less is content.

@@ -113,6 +113,11 @@ fn holds(text: &str, parts: &[&str]) {
 fn a_kernel_that_is_in_no_list_is_told_where_to_go() {
     let error = cases::kernels(&SUITE, "newcomer_forgotten").expect_err("it has no entry").to_string();
     holds(&error, &["newcomer_forgotten is a kernel of ", "newcomer.rs that no entry has", "enter it in the list"]);
+    // It is said too where others are asked for with it.
+    let all: Vec<_> = cases::unlisted(&SUITE, None).map(|error| error.to_string()).collect();
+    assert_eq!(all, [error]);
+    let copies = cases::kernels(&SUITE, "newcomer_copy").expect("it has an entry");
+    assert_eq!(cases::unlisted(&SUITE, Some(&copies)).count(), 0);
 }
 
 #[test]

@@ -215,10 +215,17 @@ pub fn kernels(suite: &Suite, pattern: &str) -> Result<Regex, SelectError> {
     if suite.names().any(|name| regex.is_match(name)) || suite.counterexample_names().any(|name| name == pattern) {
         return Ok(regex);
     }
-    if let Some((name, file)) = suite.unlisted().find(|(name, _)| regex.is_match(name)) {
-        return Err(SelectError::Unlisted { name, file });
+    if let Some(error) = unlisted(suite, Some(&regex)).next() {
+        return Err(error);
     }
     Err(SelectError::NoKernel { pattern: pattern.to_owned(), nearest: nearest(suite, pattern) })
+}
+
+/// The kernels that a selection would have if an entry had them, each with what is to be done; all without a regular expression.
+pub fn unlisted<'a>(suite: &Suite, kernels: Option<&'a Regex>) -> impl Iterator<Item = SelectError> + use<'a> {
+    let is_asked_for = move |name: &str| kernels.is_none_or(|regex| regex.is_match(name));
+    let unlisted = suite.unlisted().filter(move |(name, _)| is_asked_for(name));
+    unlisted.map(|(name, file)| SelectError::Unlisted { name, file })
 }
 
 /// The kernel of exactly this name, as [`Selection`] takes it.

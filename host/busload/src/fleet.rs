@@ -43,6 +43,8 @@ pub struct Fleet {
     pub rules: Rules,
     /// Its GPUs, the slowest of each kind first.
     pub gpus: Vec<Gpu>,
+    /// How they rank on each kernel that several GPUs of a name were measured on; those first that tell them apart the most.
+    pub kernels: Vec<Ranking>,
     /// Processes of the launcher that left no results.
     pub missing: Vec<u32>,
     /// Files of results of one and the same GPU.
@@ -95,6 +97,42 @@ pub struct Outlier {
     pub z_score: Option<f64>,
 }
 
+/// How the GPUs of one name rank on a kernel.
+#[derive(Clone, Debug, JsonSchema, Serialize)]
+pub struct Ranking {
+    /// The kernel.
+    pub kernel: String,
+    /// The name of the GPUs.
+    pub name: String,
+    /// The GPUs, the slowest first.
+    pub gpus: Vec<Place>,
+}
+
+/// A GPU's place on a kernel.
+#[derive(Clone, Debug, PartialEq, JsonSchema, Serialize)]
+pub struct Place {
+    /// The file of its results.
+    pub file: String,
+    /// The geometric mean of its speeds over the kernel's cases, each relative to the median of the GPUs of its name.
+    pub speed: f64,
+    /// In so many of the cases it is an outlier.
+    pub outliers: usize,
+}
+
+impl Ranking {
+    /// The slowest GPU and the fastest.
+    #[must_use]
+    pub fn ends(&self) -> Option<[&Place; 2]> {
+        Some([self.gpus.first()?, self.gpus.last()?])
+    }
+
+    /// How many times as fast as the slowest the fastest is.
+    #[must_use]
+    pub fn apart(&self) -> f64 {
+        self.ends().map_or(1.0, |[slowest, fastest]| fastest.speed / slowest.speed)
+    }
+}
+
 impl Gpu {
     /// Its reasons for a lower clock that a healthy GPU does not have.
     pub fn alarms(&self) -> impl Iterator<Item = (&str, usize)> {
@@ -143,7 +181,43 @@ pub fn judge(all: &[(String, Results)], rules: Rules) -> Fleet {
         let first = known.insert(gpu.id.as_ref()?, &gpu.file)?;
         Some([first.clone(), gpu.file.clone()])
     });
-    Fleet { rules, missing, twice: twice.collect(), gpus }
+    Fleet { rules, missing, twice: twice.collect(), kernels: rankings(all, &gpus, &spreads), gpus }
+}
+
+/// How the GPUs rank on each kernel.
+fn rankings(all: &[(String, Results)], gpus: &[Gpu], spreads: &Spreads<'_>) -> Vec<Ranking> {
+    let mut kernels = BTreeMap::<_, Vec<Place>>::new();
+    for (file, results) in all {
+        let name = results.machine.name.as_str();
+        let mut speeds = BTreeMap::<_, Vec<f64>>::new();
+        for row in &results.rows {
+            if let Ok(timed) = &row.timed {
+                let spread = &spreads[&(name, row.kernel.as_str(), row.case.as_str())];
+                speeds.entry(row.kernel.as_str()).or_default().push(spread.median / timed.median_ms);
+            }
+        }
+        let outliers = gpus.iter().find(|gpu| gpu.file == *file).map_or(&[][..], |gpu| &gpu.outliers);
+        for (kernel, speeds) in speeds {
+            let outliers = outliers.iter().filter(|outlier| outlier.kernel == kernel).count();
+            let speed = geometric_mean(&speeds).expect("it has a case");
+            kernels.entry((kernel, name)).or_default().push(Place { file: file.clone(), speed, outliers });
+        }
+    }
+    let several = kernels.into_iter().filter(|(_, gpus)| gpus.len() > 1);
+    let mut rankings: Vec<_> = several
+        .map(|((kernel, name), mut gpus)| {
+            gpus.sort_by(|a, b| a.speed.total_cmp(&b.speed));
+            Ranking { kernel: kernel.to_owned(), name: name.to_owned(), gpus }
+        })
+        .collect();
+    rankings.sort_by(|a, b| b.apart().total_cmp(&a.apart()));
+    rankings
+}
+
+/// The geometric mean; none of nothing.
+fn geometric_mean(speeds: &[f64]) -> Option<f64> {
+    let logs: f64 = speeds.iter().map(|speed| speed.ln()).sum();
+    (!speeds.is_empty()).then(|| (logs / speeds.len() as f64).exp())
 }
 
 /// How a case's times spread over the GPUs.
@@ -194,7 +268,7 @@ fn gpu<'a>(file: &str, results: &'a Results, spreads: &Spreads<'a>, rules: Rules
         temperature_c: None,
         unfinished: results.unfinished,
     };
-    let mut logs = Vec::new();
+    let mut speeds = Vec::new();
     for row in &results.rows {
         let timed = match &row.timed {
             Ok(timed) => timed,
@@ -204,7 +278,7 @@ fn gpu<'a>(file: &str, results: &'a Results, spreads: &Spreads<'a>, rules: Rules
             }
         };
         let spread = &spreads[&(results.machine.name.as_str(), row.kernel.as_str(), row.case.as_str())];
-        logs.push((spread.median / timed.median_ms).ln());
+        speeds.push(spread.median / timed.median_ms);
         let (others_ms, z_score) = spread.against(timed.median_ms);
         if timed.median_ms > others_ms * (1.0 + rules.slower) && z_score.is_none_or(|z| z > rules.z_score) {
             let (kernel, case) = (row.kernel.clone(), row.case.clone());
@@ -219,7 +293,7 @@ fn gpu<'a>(file: &str, results: &'a Results, spreads: &Spreads<'a>, rules: Rules
     }
     let slowness = |outlier: &Outlier| outlier.ms / outlier.others_ms;
     gpu.outliers.sort_by(|a, b| slowness(b).total_cmp(&slowness(a)));
-    gpu.speed = (!logs.is_empty()).then(|| (logs.iter().sum::<f64>() / logs.len() as f64).exp());
+    gpu.speed = geometric_mean(&speeds);
     gpu
 }
 
@@ -270,6 +344,12 @@ mod tests {
         assert!((z - NORMAL * 0.395 / 0.01).abs() < 1e-6, "{z}");
         assert!((slow.speed.expect("two cases") - (1.0f64 * (2.005 / 2.4)).sqrt()).abs() < 1e-9);
         assert!(!fleet.is_well());
+        let kernels: Vec<_> = fleet.kernels.iter().map(|ranking| ranking.kernel.as_str()).collect();
+        assert_eq!(kernels, ["gather", "copy"], "the kernel that tells the GPUs apart stands first");
+        let [slowest, fastest] = fleet.kernels[0].ends().expect("six GPUs");
+        assert_eq!((slowest.file.as_str(), slowest.outliers, fastest.file.as_str()), ("3.json", 1, "2.json"));
+        assert!((fleet.kernels[0].apart() - 2.4 / 1.99).abs() < 1e-9);
+        assert_eq!(fleet.kernels[1].gpus[0].outliers, 0);
     }
 
     #[test]

@@ -22,6 +22,12 @@ macro_rules! __shared {
     ($symbol:ident, $name:ident, [$element:ty; $length:expr]) => {
         $crate::device::host::shared_array_of::<$element, { $length }>(stringify!($name))
     };
+    ($($type:tt)*) => {
+        compile_error!(
+            "shared memory is a kernel's: write `let tile = shared!([f32; 256]);` in the function under #[kernel], and give `tile` to \
+             other functions as a parameter"
+        )
+    };
 }
 #[doc(hidden)]
 pub use crate::__shared as shared;
@@ -39,6 +45,12 @@ pub fn shared_array_of<T: Value, const N: usize>(name: &'static str) -> Shared<T
 macro_rules! __constant {
     ($symbol:ident, $name:ident, [$element:ty; $length:expr]) => {
         $crate::device::host::constant_array_of::<$element, { $length }>(stringify!($name))
+    };
+    ($($type:tt)*) => {
+        compile_error!(
+            "constant memory is a kernel's: write `let table = constant!([f32; 64]);` in the function under #[kernel], and give `table` \
+             to other functions as a parameter"
+        )
     };
 }
 #[doc(hidden)]

@@ -111,6 +111,8 @@ pub fn llvm(source: &Source<'_>) -> Result<Built> {
         cargo.arg("--config").arg(format!("profile.release.package.{package}.overflow-checks=false"));
     }
     cargo.arg("--").arg(format!("--emit=asm={}", file.display())).args(flags.split(' '));
+    // What plans alone use is dead here; the build for the host warns of what is dead in both.
+    cargo.args(["-A", "dead_code"]);
     // The pinned stable compiler has everything that is needed; none of it is stable for this target yet.
     cargo.env("RUSTC_BOOTSTRAP", "1").env_remove("RUSTFLAGS").env_remove("CARGO_ENCODED_RUSTFLAGS");
     ensure!(

@@ -3,7 +3,7 @@
 use super::Usage;
 use super::devices::{self, devices, of_device};
 use super::gpu::{Work, on_gpu};
-use super::options::{from, on, ptx, selection};
+use super::options::{from, on, ptx, selection, verbose};
 use super::output::{Exports, Output};
 use super::resume::going_on;
 use super::sampling::{options, sampling};
@@ -43,8 +43,8 @@ pub(super) fn command(suite: &Suite) -> Command {
         )
         .after_help(
             "Examples:\n  \
-             busload bench --kernel transpose --json out.json   whatever ends it, what finished is in the file\n  \
-             busload bench --kernel transpose --resume out.json and this goes on\n  \
+             busload bench --kernel transpose --json out.json    whatever ends it, what finished is in the file\n  \
+             busload bench --kernel transpose --resume out.json  and this goes on\n  \
              busload bench --stop entropy --max-time 5\n  \
              busload bench --device all --parallel --json out.json\n  \
              srun --ntasks-per-node=8 --gpus-per-task=1 busload bench --out-dir runs",
@@ -82,7 +82,7 @@ pub(super) fn command(suite: &Suite) -> Command {
         .arg(ptx())
         .arg(from())
         .arg(Arg::new("mock").long("mock").value_name("KEY=VALUE,…").hide(true).value_parser(value_parser!(Settings)));
-    selection(suite, command)
+    selection(suite, command).arg(verbose())
 }
 
 /// Measures on the GPU, or simulates; false if a case failed.

@@ -15,6 +15,11 @@ use clap::{Arg, ArgAction, ArgMatches, Command};
 pub(super) fn command(_: &Suite) -> Command {
     Command::new("claims")
         .about("Judge what the articles claim, by counts of the simulator and by results of a GPU")
+        .after_help(
+            "Examples:\n  \
+             busload claims                       what counts decide\n  \
+             busload claims --results bench.json  what times decide too",
+        )
         .arg(Arg::new("results").long("results").value_name("FILE").action(ArgAction::Append).help(
             "What `bench --json` wrote on a GPU, given again for more files of that GPU; without it claims about speed \
              stay open",

@@ -10,7 +10,14 @@ use clap::{ArgMatches, Command};
 
 /// The command with its options.
 pub(super) fn command(_: &Suite) -> Command {
-    Command::new("doctor").about("Say what this machine can do, and what is missing for the rest").arg(ptx())
+    Command::new("doctor")
+        .about("Say what this machine can do, and what is missing for the rest")
+        .after_help(
+            "Examples:\n  \
+             busload doctor\n  \
+             busload doctor --ptx kernels.ptx  whether this GPU takes that build",
+        )
+        .arg(ptx())
 }
 
 /// Looks at this machine, and at nothing else.

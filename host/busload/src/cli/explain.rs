@@ -2,7 +2,7 @@
 
 use super::Usage;
 use super::options::{axes, json_option, list, machine, of_simulator};
-use super::output::{Progress, json};
+use super::output::{Progress, Talk, json};
 use super::selection::{fronts, on_ptx, simulator_options, values};
 use crate::bench;
 use crate::cases::{self, Run, Selection, Sizes};
@@ -26,6 +26,12 @@ pub(super) fn command(suite: &Suite) -> Command {
              counts of each access, the worst one, and a sentence on why, made from the addresses. The worst has the most \
              bytes in excess: those of 32-byte sectors beyond the fewest that could hold a request's bytes, and 128 for \
              each wavefront beyond the ideal.",
+        )
+        .after_help(
+            "Examples:\n  \
+             busload explain strided_copy --stride 32          the source, and why it costs so much\n  \
+             busload explain transpose_naive --html page.html  requests lane by lane, for a browser\n  \
+             busload explain copy_coalesced --machine ptx      from its PTX",
         )
         .arg(Arg::new("name").value_name("KERNEL").required(true).help("The kernel's name"))
         .arg(Arg::new("html").long("html").value_name("FILE").help(
@@ -66,7 +72,7 @@ pub(super) fn run(suite: &Suite, matches: &ArgMatches) -> Result<bool> {
         Usage(anyhow::anyhow!("--ptx: it has no kernel {explained}: name another build, or another kernel"))
     })?;
     let options = sim::Options { sampling: Some(explain::SAMPLING), ..simulator_options(matches) };
-    let progress = Progress::new(runs.len() as u64);
+    let progress = Progress::new(runs.len() as u64, Talk::default());
     let mut records = Vec::new();
     let mut explanations = Vec::new();
     for run in &runs {

@@ -4,6 +4,7 @@ use super::Usage;
 use super::options::exports;
 use super::output::{Exports, read_results, say_unfinished};
 use crate::fleet::{self, Rules};
+use crate::plots;
 use crate::record::SCHEMA;
 use crate::report;
 use crate::suite::Suite;
@@ -26,7 +27,7 @@ pub(super) fn command(_: &Suite) -> Command {
              srun --ntasks-per-node=8 --gpus-per-task=1 busload bench -k copy_vec4 --out-dir runs\n  \
              mpirun -n 8 busload bench -k copy_vec4 --out-dir runs\n  \
              busload fleet runs\n  \
-             busload fleet runs --slower 5% --json fleet.json",
+             busload fleet runs --slower 5% --json fleet.json --html fleet.html",
         )
         .arg(
             Arg::new("folder")
@@ -54,6 +55,7 @@ pub(super) fn command(_: &Suite) -> Command {
                 })
                 .default_value("3.5"),
         )
+        .arg(Arg::new("html").long("html").value_name("FILE").help("Write them as a page with plots; - is standard output"))
         .args(exports())
 }
 
@@ -68,12 +70,15 @@ pub(super) fn run(_: &Suite, matches: &ArgMatches) -> Result<bool> {
     let rule = |name| *matches.get_one::<f64>(name).expect("has a default");
     let fleet = fleet::judge(&all, Rules { slower: rule("slower"), z_score: rule("z-score") });
     let object = serde_json::json!({ "schema": SCHEMA, "command": "fleet", "fleet": fleet });
-    exports.write(
+    let page = exports.page(|| plots::fleet_page(&fleet));
+    let written = exports.write(
         &object,
         &object["fleet"]["gpus"],
         || report::fleet_markdown(&fleet),
         || report::fleet_table(&fleet),
-    )?;
+    );
+    // What one of them cannot take, the others have.
+    page.and(written)?;
     Ok(fleet.is_well())
 }
 

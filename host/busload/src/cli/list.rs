@@ -15,6 +15,12 @@ use serde_json::{Value, json};
 pub(super) fn command(_: &Suite) -> Command {
     Command::new("list")
         .about("List the families and their kernels, in the order of the curriculum; or what kernels may use")
+        .after_help(
+            "Examples:\n  \
+             busload list               families and kernels\n  \
+             busload list --names       for scripts\n  \
+             busload list --primitives  what kernels may use",
+        )
         .arg(Arg::new("names").long("names").action(ArgAction::SetTrue).help("Names alone, one a line"))
         .arg(
             Arg::new("primitives").long("primitives").action(ArgAction::SetTrue).help(

@@ -29,7 +29,7 @@ pub use completions::{write_completions, write_manual};
 pub use doctor::run_doctor;
 
 use crate::provenance;
-use crate::report::say;
+use crate::report::{allow_colours, say};
 use crate::suite::Suite;
 use anyhow::Result;
 use clap::{ArgMatches, Command};
@@ -101,6 +101,7 @@ pub fn main(suite: &Suite) -> ExitCode {
     unsafe {
         libc::signal(libc::SIGXFSZ, libc::SIG_IGN)
     };
+    allow_colours();
     match parsed(command(suite), std::env::args_os()) {
         Ok(matches) => exit_code(run(suite, &matches)),
         Err(code) => code,

@@ -40,13 +40,33 @@ pub(super) fn machine(default: &str) -> [Arg; 2] {
     ]
 }
 
+/// What goes to the terminal.
+pub(super) fn quiet() -> Arg {
+    Arg::new("quiet")
+        .long("quiet")
+        .short('q')
+        .action(ArgAction::SetTrue)
+        .help("Print no table and no progress: the exit status and the files tell, and on standard error what failed")
+}
+
+/// The same of a command that goes through cases.
+pub(super) fn verbose() -> Arg {
+    Arg::new("verbose")
+        .long("verbose")
+        .short('v')
+        .action(ArgAction::SetTrue)
+        .conflicts_with("quiet")
+        .help("Say of each case, as soon as it is done, how long it took and what came of it")
+}
+
 /// Where results go besides the terminal.
-pub(super) fn exports() -> [Arg; 3] {
+pub(super) fn exports() -> [Arg; 4] {
     let arg = |name: &'static str, help| Arg::new(name).long(name).value_name("FILE").help(help);
     [
         json_option(),
         arg("csv", "Write them as comma-separated values, a row a result; - is standard output"),
         arg("markdown", "Write them as a Markdown table; - is standard output"),
+        quiet(),
     ]
 }
 

@@ -33,12 +33,15 @@ pub(super) struct Output {
     /// Kernels and cases of which a run before this one has results.
     known: BTreeSet<(String, String)>,
     pub(super) progress: Progress,
+    /// When the last result came.
+    last: Instant,
 }
 
 impl Output {
     pub(super) fn new(command: &str, machine: Machine, ptx: &Ptx, exports: Exports, cases: usize) -> Self {
         let report = Report::new(command, machine, ptx.into());
-        Self { exports, report, known: BTreeSet::new(), progress: Progress::new(cases as u64) }
+        let progress = Progress::new(cases as u64, exports.talk);
+        Self { exports, report, known: BTreeSet::new(), progress, last: Instant::now() }
     }
 
     /// The file that the JSON goes to, if it goes to one.
@@ -65,6 +68,9 @@ impl Output {
 
     /// Says something to the person in front of the terminal.
     pub(super) fn say(&self, text: &str) -> Result<()> {
+        if self.exports.talk.quiet {
+            return Ok(());
+        }
         let text = report::wrapped(text, report::width(), 0);
         self.show(&format!("{text}\n"))
     }
@@ -80,6 +86,7 @@ impl Output {
 
     pub(super) fn push(&mut self, record: Record) {
         self.report.results.push(record);
+        self.tell(self.report.results.len() - 1);
         self.progress.next();
         if let Some(json) = &self.exports.json {
             json.update(|| Ok(self.report.json()?));
@@ -88,8 +95,18 @@ impl Output {
 
     /// Adds results that took long to get: whatever ends this process, the file has them.
     pub(super) fn keep(&mut self, records: impl IntoIterator<Item = Record>) {
+        let begun = self.report.results.len();
         self.report.results.extend(records);
+        self.tell(begun);
         self.save();
+    }
+
+    /// Says what came since there were so many results, where that is asked for.
+    fn tell(&mut self, begun: usize) {
+        let took = std::mem::replace(&mut self.last, Instant::now()).elapsed();
+        for record in &self.report.results[begun..] {
+            self.progress.done(&record.kernel, &record.case, took, || report::outcome(record));
+        }
     }
 
     /// Has the file hold what there is.
@@ -121,25 +138,46 @@ impl Output {
         let Self { exports, report, .. } = &self;
         let rows = || Ok(serde_json::to_value(&report.results)?);
         let written = exports.files(|| json(report), rows, || report::records_markdown(&report.results));
-        let table = self.show(&table(report));
+        let table = match exports.talk.quiet {
+            true => {
+                say_all(report.results.iter().filter_map(report::failure));
+                Ok(())
+            }
+            false => self.show(&table(report)),
+        };
         // What one of them cannot take, the others have.
         written.and(table)?;
         Ok(self.report.results.iter().all(|record| record.error.is_none()))
     }
 }
 
+/// How much is said.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Talk {
+    pub(super) quiet: bool,
+    verbose: bool,
+}
+
+impl Talk {
+    pub(super) fn of(matches: &ArgMatches) -> Self {
+        let is_given = |flag| matches.try_get_one::<bool>(flag).ok().flatten().copied().unwrap_or_default();
+        Self { quiet: is_given("quiet"), verbose: is_given("verbose") }
+    }
+}
+
 /// A progress bar on a terminal, once the work has taken two seconds.
 pub(super) struct Progress {
+    talk: Talk,
     bar: ProgressBar,
     begun: Instant,
     shown: Mutex<bool>,
 }
 
 impl Progress {
-    pub(super) fn new(cases: u64) -> Self {
+    pub(super) fn new(cases: u64, talk: Talk) -> Self {
         let bar = ProgressBar::with_draw_target(Some(cases), ProgressDrawTarget::hidden());
         let style = ProgressStyle::with_template("{bar:30} {pos}/{len} {msg}").expect("a template that parses");
-        Self { bar: bar.with_style(style), begun: Instant::now(), shown: Mutex::new(false) }
+        Self { talk, bar: bar.with_style(style), begun: Instant::now(), shown: Mutex::new(false) }
     }
 
     /// Shows what runs, and how far it is.
@@ -150,12 +188,20 @@ impl Progress {
     /// The same of anything that has a name.
     pub(super) fn named(&self, name: &str, done: u64, of: u64) {
         let mut shown = self.shown.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-        if !*shown && self.begun.elapsed() > Duration::from_secs(2) {
+        if !*shown && !self.talk.quiet && self.begun.elapsed() > Duration::from_secs(2) {
             *shown = true;
             self.bar.set_draw_target(ProgressDrawTarget::stderr());
         }
         let part = if of > 0 { format!(" {:.0} %", 100.0 * done as f64 / of as f64) } else { String::new() };
         self.bar.set_message(format!("{name}{part}"));
+    }
+
+    /// Says what came of a case, where that is asked for.
+    pub(super) fn done(&self, kernel: &str, case: &str, took: Duration, outcome: impl FnOnce() -> String) {
+        if self.talk.verbose {
+            let line = format!("{kernel} on {case}, {:.2} s: {}", took.as_secs_f64(), outcome());
+            self.bar.suspend(|| report::say(&line));
+        }
     }
 
     pub(super) fn next(&self) {
@@ -170,9 +216,11 @@ impl Progress {
 /// Where results go besides the terminal: the files that the options of `options::exports` name.
 #[derive(Default)]
 pub(super) struct Exports {
+    pub(super) talk: Talk,
     pub(super) json: Option<Target>,
     csv: Option<Target>,
     markdown: Option<Target>,
+    html: Option<Target>,
 }
 
 impl Exports {
@@ -185,10 +233,16 @@ impl Exports {
         let given = |option: &str| matches.try_get_one::<String>(option).ok().flatten();
         let open =
             |option: &str| given(option).map(|file| Target::open(&format!("--{option}"), &name(file))).transpose();
-        let own = Self { json: open("json")?, csv: open("csv")?, markdown: open("markdown")? };
+        let own = Self {
+            talk: Talk::of(matches),
+            json: open("json")?,
+            csv: open("csv")?,
+            markdown: open("markdown")?,
+            html: open("html")?,
+        };
         if own.all().filter(|target| target.is_standard_output()).count() > 1 {
-            let taken =
-                ["json", "csv", "markdown"].into_iter().filter(|option| given(option).is_some_and(|file| file == "-"));
+            let taken = ["json", "csv", "markdown", "html"].into_iter();
+            let taken = taken.filter(|option| given(option).is_some_and(|file| file == "-"));
             let taken = taken.map(|option| format!("--{option} -")).collect::<Vec<_>>().join(" ");
             return Err(anyhow::anyhow!("{taken}: standard output takes one of them, so name a file").into());
         }
@@ -196,7 +250,7 @@ impl Exports {
     }
 
     fn all(&self) -> impl Iterator<Item = &Target> {
-        [&self.json, &self.csv, &self.markdown].into_iter().flatten()
+        [&self.json, &self.csv, &self.markdown, &self.html].into_iter().flatten()
     }
 
     /// Whether standard output is taken by one of them.
@@ -213,9 +267,15 @@ impl Exports {
         table: impl FnOnce() -> String,
     ) -> Result<()> {
         let files = self.files(|| Ok(provenance::json(json)?), || Ok(rows.clone()), markdown);
-        let table = if self.take_standard_output() { Ok(()) } else { report::print(&table()) };
+        let is_shown = !self.talk.quiet && !self.take_standard_output();
+        let table = if is_shown { report::print(&table()) } else { Ok(()) };
         // What one of them cannot take, the others have.
         files.and(table)
+    }
+
+    /// Writes the page, if one is asked for.
+    pub(super) fn page(&self, page: impl FnOnce() -> String) -> Result<()> {
+        self.html.as_ref().map_or(Ok(()), |target| target.write(&page()))
     }
 
     /// Writes the files asked for.
@@ -237,6 +297,11 @@ impl Exports {
 pub(super) fn read_results(option: &str, file: &str) -> Result<Results, Usage> {
     let text = input::text(file, input::RESULTS).map_err(|error| anyhow::anyhow!("{option}{error}"))?;
     Ok(results::bench(&text).with_context(|| format!("{option}{file}"))?)
+}
+
+/// Says what failed.
+pub(super) fn say_all(failures: impl Iterator<Item = String>) {
+    failures.for_each(|failure| report::say(&failure));
 }
 
 /// Says that a file is a part of what its run would have written.

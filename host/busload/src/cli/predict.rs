@@ -1,8 +1,8 @@
 //! `predict`: how long kernels take on a GPU that need not be there.
 
 use super::Usage;
-use super::options::{axes, chosen, exports, machine, threads};
-use super::output::{Exports, Progress, say_unfinished};
+use super::options::{axes, chosen, exports, machine, threads, verbose};
+use super::output::{Exports, Progress, say_all, say_unfinished};
 use super::selection::{file_of_ptx, fronts, load_ptx, on_ptx, runs_on_gpu};
 use crate::cases::{Run, Sizes};
 use crate::front::Front;
@@ -18,6 +18,7 @@ use anyhow::Result;
 use clap::builder::PossibleValuesParser;
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use std::sync::Mutex;
+use std::time::Instant;
 
 /// The command with its options.
 pub(super) fn command(suite: &Suite) -> Command {
@@ -30,6 +31,13 @@ pub(super) fn command(suite: &Suite) -> Command {
              Each prediction carries a confidence. high: a family of the suite, on a GPU that measured it. medium: any \
              other kernel on such a GPU. low: another GPU, another build (--ptx), or a kernel that is not in the \
              built-in PTX and is carried out from its source. not modelled: no figure, and the row says why.",
+        )
+        .after_help(
+            "Examples:\n  \
+             busload predict --kernel transpose --chip h200\n  \
+             busload predict -k '^transpose_tiled$' --shape 4096 --timeline out.json  for ui.perfetto.dev\n  \
+             busload predict --chip h200 --measured bench.json                        beside what was measured\n  \
+             busload predict --describe a100-80 > my-gpu.json                         a chip to start from, then --chip my-gpu.json",
         )
         .arg(
             Arg::new("chip")
@@ -65,7 +73,7 @@ pub(super) fn command(suite: &Suite) -> Command {
                 .default_value("4194304")
                 .value_parser(lines_to_replay),
         );
-    axes(suite, chosen(command.args(timeline())).args(exports()).args(machine("ptx")).arg(threads()))
+    axes(suite, chosen(command.args(timeline())).args(exports()).arg(verbose()).args(machine("ptx")).arg(threads()))
 }
 
 /// Those of what happens on one SM.
@@ -108,7 +116,7 @@ pub(super) fn run(suite: &Suite, matches: &ArgMatches) -> Result<bool> {
     let mut runs = runs_on_gpu(suite, matches, Sizes::Large, chip.sm_count)?;
     if let Some(files) = matches.get_many::<String>("measured") {
         let asked = runs.len();
-        runs.retain(|run| measured.knows(run));
+        let left_out: Vec<_> = runs.extract_if(.., |run| !measured.knows(run)).collect();
         if runs.is_empty() {
             let files = files.map(String::as_str).collect::<Vec<_>>().join(", ");
             return Err(Usage(anyhow::anyhow!(
@@ -118,6 +126,7 @@ pub(super) fn run(suite: &Suite, matches: &ArgMatches) -> Result<bool> {
             ))
             .into());
         }
+        say_left_out(&left_out, asked);
     }
     let [_, is_ptx] = fronts(matches, false)?;
     let (front, runs) = match matches.contains_id("machine") {
@@ -140,10 +149,11 @@ pub(super) fn run(suite: &Suite, matches: &ArgMatches) -> Result<bool> {
     let workers = threads.min(runs.len()).max(1);
     let most = matches.get_one::<u64>("replay").copied().expect("has a default");
     let effort = Effort { most, threads: threads / workers, ..Effort::default() };
-    let progress = Progress::new(runs.len() as u64);
+    let progress = Progress::new(runs.len() as u64, exports.talk);
     let rows = Mutex::new(vec![None; runs.len()]);
     parallel::map(runs.iter().enumerate(), workers, |(place, run)| {
         progress.at(run, 0, 0);
+        let begun = Instant::now();
         let best;
         let front = match &front {
             Some(front) => front,
@@ -160,6 +170,7 @@ pub(super) fn run(suite: &Suite, matches: &ArgMatches) -> Result<bool> {
                 None => front.predict(run, &chip, effort),
             },
         );
+        progress.done(&row.kernel, &row.case, begun.elapsed(), || report::prediction_outcome(&row));
         progress.next();
         let mut rows = rows.lock().expect("no panic under this lock");
         rows[place] = Some(row);
@@ -179,7 +190,29 @@ pub(super) fn run(suite: &Suite, matches: &ArgMatches) -> Result<bool> {
         || report::prediction_markdown(&chip.name, &rows),
         || report::prediction_table(&rows),
     )?;
+    if exports.talk.quiet {
+        say_all(rows.iter().filter_map(report::prediction_failure));
+    }
     Ok(rows.iter().all(|row| row.error.is_none()))
+}
+
+/// So many kernels of which nothing was measured are named.
+const NAMED: usize = 3;
+
+/// Says which of the runs asked for are not predicted, since nothing was measured of them.
+fn say_left_out(left_out: &[Run], asked: usize) {
+    let mut names: Vec<_> = left_out.iter().map(|run| run.kernel.name).collect();
+    names.dedup();
+    let more = names.len().saturating_sub(NAMED);
+    if names.is_empty() {
+        return;
+    }
+    let first = names.iter().take(NAMED).copied().collect::<Vec<_>>().join(", ");
+    let more = if more > 0 { format!(" and {more} more kernels") } else { String::new() };
+    report::say(&format!(
+        "--measured: {} of the {asked} runs asked for were not measured, and are left out: of {first}{more}",
+        left_out.len()
+    ));
 }
 
 /// The timeline that was asked for.

@@ -2,7 +2,7 @@
 
 use super::Usage;
 use super::options::{ptx, selection};
-use super::output::{Exports, Progress};
+use super::output::{Exports, Progress, say_all};
 use super::selection::{OF_SIMULATOR, load_ptx, runs_on_gpu, same_runs, simulator_options};
 use crate::cases::Sizes;
 use crate::cuda::Gpu;
@@ -22,6 +22,12 @@ pub(super) fn command(suite: &Suite) -> Command {
             "Runs the kernels once on a GPU under Nsight Compute, and puts its counters beside the simulated counts: \
              requests of each kernel, and by source line lanes, sectors, ideal sectors, lines, wavefronts and ideal \
              wavefronts. Exit status 1 if any of them differs.",
+        )
+        .after_help(
+            "Examples:\n  \
+             busload profile --kernel transpose                             exit status 1 if a count differs\n  \
+             busload profile --sizes large --counters-only --json out.json  for `predict --measured`\n  \
+             busload profile --ncu /opt/nvidia/nsight-compute/ncu           where it is not in PATH",
         )
         .arg(
             Arg::new("counters-only")
@@ -52,7 +58,7 @@ pub(super) fn run(suite: &Suite, matches: &ArgMatches) -> Result<bool> {
     let gpu = Gpu::open(ptx.text()).map_err(|error| Usage(anyhow::Error::new(error).context("profile needs a GPU")))?;
     let runs = runs_on_gpu(suite, matches, Sizes::Small, gpu.facts().sm_count)?;
     let exports = Exports::open(matches)?;
-    let progress = Progress::new(runs.len() as u64);
+    let progress = Progress::new(runs.len() as u64, exports.talk);
     let profiled = profile::profile(
         &gpu,
         (&ptx).into(),
@@ -73,12 +79,16 @@ pub(super) fn run(suite: &Suite, matches: &ArgMatches) -> Result<bool> {
         || Ok(serde_json::to_value(&profiled.results)?),
         || report::profile_markdown(&profiled),
     );
-    let shown = match exports.take_standard_output() {
-        true => {
+    let shown = match (exports.talk.quiet, exports.take_standard_output()) {
+        (true, _) => {
+            say_all(profiled.results.iter().filter_map(report::profile_failure));
+            Ok(())
+        }
+        (false, true) => {
             report::say(&table);
             Ok(())
         }
-        false => report::print(&table),
+        (false, false) => report::print(&table),
     };
     // What one of them cannot take, the others have.
     written.and(shown)?;

@@ -14,7 +14,10 @@ use std::path::{Path, PathBuf};
 pub(super) fn command(suite: &Suite) -> Command {
     let command = Command::new("ptx");
     if matches!(suite.module, Module::BuiltIn { .. }) {
-        return command.about("Print the PTX that this program holds");
+        return command.about("Print the PTX that this program holds").after_help(
+            "Examples:\n  \
+             busload ptx > kernels.ptx",
+        );
     }
     command
         .about("Build the kernels' PTX, to be committed beside their sources")
@@ -23,6 +26,13 @@ pub(super) fn command(suite: &Suite) -> Command {
              standard library's source: `rustup component add rust-src`. Without -o it replaces {}.",
             suite.name,
             suite.file().display()
+        ))
+        .after_help(format!(
+            "Examples:\n  \
+             {name} ptx          build, and replace what is committed\n  \
+             {name} ptx --check  in CI: is it what the sources build?\n  \
+             {name} ptx --arch sm_90 -o kernels_sm_90.ptx",
+            name = suite.name
         ))
         .arg(
             Arg::new("arch")

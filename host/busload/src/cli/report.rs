@@ -21,6 +21,12 @@ pub(super) fn command(_: &Suite) -> Command {
              --json` wrote the roofline takes the bytes that the hardware moved.\n\n\
              The page needs nothing but a browser.",
         )
+        .after_help(
+            "Examples:\n  \
+             busload report bench.json -o report.html               a page with all plots\n  \
+             busload report h100.json h200.json -o both.html        two GPUs as series\n  \
+             busload report bench.json --plot stride -o stride.svg  one plot, as SVG or PNG",
+        )
         .arg(
             Arg::new("files")
                 .value_name("FILE")

@@ -13,8 +13,10 @@ use anyhow::Context;
 use clap::ArgMatches;
 use clap::parser::ValueSource;
 use gpu::suite::Value;
+use regex::Regex;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
+use std::sync::Once;
 
 /// The machine that the user chose.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -143,9 +145,20 @@ pub(super) fn load_ptx(suite: &Suite, matches: &ArgMatches) -> Result<Ptx, Usage
     Ok(Ptx::new(text))
 }
 
+/// Says once which kernels do not run, since no entry has them.
+fn warn_of_unlisted(suite: &Suite, kernels: Option<&Regex>) {
+    static SAID: Once = Once::new();
+    SAID.call_once(|| {
+        for unlisted in cases::unlisted(suite, kernels) {
+            report::say(&format!("warning: {unlisted}; it does not run"));
+        }
+    });
+}
+
 fn selected(suite: &Suite, matches: &ArgMatches) -> Result<Selection, Usage> {
     let pattern = matches.get_one::<String>("kernel");
     let kernels = pattern.map(|pattern| cases::kernels(suite, pattern)).transpose().map_err(anyhow::Error::from)?;
+    warn_of_unlisted(suite, kernels.as_ref());
     Ok(Selection { kernels, values: values(suite, matches) })
 }
 

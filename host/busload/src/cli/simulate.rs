@@ -1,6 +1,6 @@
 //! `simulate`: runs kernels on the CPU and counts what they ask of the memory system.
 
-use super::options::{machine, selection};
+use super::options::{machine, selection, verbose};
 use super::output::{Exports, Output};
 use super::selection::{beside, fronts, on_ptx, runs, simulator_options};
 use crate::bench;
@@ -34,6 +34,13 @@ pub(super) fn command(suite: &Suite) -> Command {
              the suite's kernels, such as rust-cuda's or nvcc's of results/peers/peers.cu. Counts are then by its own lines, and \
              not held to the families' closed forms. What cannot be carried out is refused before anything runs.",
         )
+        .after_help(
+            "Examples:\n  \
+             busload simulate --kernel strided_copy --stride 1,2,32  sectors a request, by source line\n  \
+             busload simulate -k transpose --json out.json\n  \
+             busload simulate -k copy --machine ptx --ptx other.ptx  what another build asks for\n  \
+             busload simulate -k strided_copy --arch 1.2             transactions of an old GPU too",
+        )
         .args(machine("source"))
         .arg(
             Arg::new("arch")
@@ -42,7 +49,7 @@ pub(super) fn command(suite: &Suite) -> Command {
                 .help("Count the transactions of this compute capability too: 1.0, 1.2, 2.0, or 7.0 and later")
                 .value_parser(PossibleValuesParser::new(sim::Arch::ALL.map(sim::Arch::name))),
         );
-    selection(suite, command)
+    selection(suite, command).arg(verbose())
 }
 
 /// Simulates what was asked for; false if a case failed.

@@ -2,7 +2,7 @@
 
 use super::Usage;
 use super::gpu::{Work, on_gpu};
-use super::options::{exports, from, of_simulator, on, ptx};
+use super::options::{exports, from, of_simulator, on, ptx, verbose};
 use super::output::{Exports, Output};
 use super::selection::{OF_GPU, OF_SIMULATOR, On, chosen_machine, idle, load_ptx, refuse_idle, simulator_options};
 use crate::bench::{self, Asked};
@@ -65,6 +65,7 @@ pub(super) fn command(_: &Suite) -> Command {
         .arg(ptx())
         .arg(from())
         .args(exports())
+        .arg(verbose())
         .args(of_simulator())
 }
 

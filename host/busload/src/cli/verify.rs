@@ -2,7 +2,7 @@
 
 use super::Usage;
 use super::gpu::{Work, on_gpu};
-use super::options::{from, on, ptx, selection};
+use super::options::{from, on, ptx, selection, verbose};
 use super::output::{Exports, Output};
 use super::selection::{
     On, chosen_machine, fronts, load_ptx, on_ptx, refuse_idle, runs, runs_on_gpu, simulator_options,
@@ -30,6 +30,13 @@ pub(super) fn command(suite: &Suite) -> Command {
              built-in one, such as rust-cuda's or nvcc's, for the PTX machine and the GPU. No grid is sampled; what does not \
              fit in memory fails, and the other cases run.",
         )
+        .after_help(
+            "Examples:\n  \
+             busload verify                                   every kernel: source, PTX, and the GPU if there is one\n  \
+             busload verify --kernel reduce --on sim\n  \
+             busload verify --ptx kernels_nvvm.ptx            another build\n  \
+             busload verify --on gpu --quiet --json out.json  for scripts: the exit status tells",
+        )
         .arg(on())
         .arg(
             Arg::new("machine")
@@ -41,7 +48,7 @@ pub(super) fn command(suite: &Suite) -> Command {
         .arg(ptx().help("Take the kernels of this PTX instead of those built in: on the CPU, and on a GPU"))
         .arg(from())
         .arg(Arg::new("once").long("once").action(ArgAction::SetTrue).hide(true));
-    selection(suite, command)
+    selection(suite, command).arg(verbose())
 }
 
 /// Verifies on both machines; false if a case failed.

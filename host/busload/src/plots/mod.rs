@@ -7,6 +7,7 @@ mod cases;
 mod catalogue;
 mod curves;
 mod draw;
+mod fleet;
 mod ladder;
 mod material;
 mod name;
@@ -23,6 +24,7 @@ mod width;
 
 pub use catalogue::{Chapter, chapters, find, left_out};
 pub use draw::svg;
+pub use fleet::fleet_page;
 pub use material::{Asked, Forecast, Material, MaterialError, Series, Subject};
 pub use page::page;
 pub use picture::{

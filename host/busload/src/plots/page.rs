@@ -97,7 +97,8 @@ fn chapter(chapter: &Chapter) -> String {
     )
 }
 
-fn figure(plot: &Plot) -> String {
+/// A plot with its heading and its table.
+pub(super) fn figure(plot: &Plot) -> String {
     let Plot { name, title, says, table: of, .. } = plot;
     let (title, says) = (markup(title), markup(says));
     let [wide, narrow] = [Room::Wide, Room::Narrow].map(|room| inline(plot, room));
@@ -109,7 +110,8 @@ fn figure(plot: &Plot) -> String {
     )
 }
 
-fn table(table: &Table, title: &str) -> String {
+/// A table; its title is for those who do not see it, and markup.
+pub(super) fn table(table: &Table, title: &str) -> String {
     // A column of words stands to the left.
     let is_word = |text: &str| text.starts_with(char::is_alphabetic) || text.contains('=');
     let is_word = |column: usize| table.rows.iter().any(|row| is_word(&row[column]));

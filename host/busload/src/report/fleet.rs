@@ -12,18 +12,33 @@ pub fn fleet_table(fleet: &Fleet) -> String {
 
 /// The same in Markdown.
 pub fn fleet_markdown(fleet: &Fleet) -> String {
-    let lines = below(fleet);
+    let lines = verdicts(fleet);
     let list: String = lines.iter().map(|line| format!("- {}\n", super::escape::markdown(line))).collect();
-    format!("# Fleet\n\n{}\n{list}", layout(fleet).markdown())
+    let kernels = match fleet.kernels.is_empty() {
+        true => String::new(),
+        false => format!("\n## By kernel\n\n{}", kernels(fleet, usize::MAX).markdown()),
+    };
+    format!("# Fleet\n\n{}\n{list}{kernels}", layout(fleet).markdown())
 }
 
+/// So many kernels stand on the terminal.
+const KERNELS: usize = 10;
+
 fn fleet_table_in(fleet: &Fleet, width: usize) -> String {
-    let below = below(fleet).iter().map(|line| terminal(line)).collect::<Vec<_>>().join("\n");
-    format!("{}{}\n", layout(fleet).fit(width), wrapped(&below, width, 2))
+    let verdicts = verdicts(fleet).iter().map(|line| terminal(line)).collect::<Vec<_>>().join("\n");
+    let verdicts = wrapped(&verdicts, width, 2);
+    let kernels = match fleet.kernels.len() {
+        0 => String::new(),
+        count => {
+            let first = if count > KERNELS { format!("; the first {KERNELS} of {count}") } else { String::new() };
+            format!("By kernel, the GPUs furthest apart first{first}:\n{}", kernels(fleet, KERNELS).fit(width))
+        }
+    };
+    format!("{}{kernels}{verdicts}\n", layout(fleet).fit(width))
 }
 
 /// How a GPU is called: by its process if a launcher started it, else by its file.
-fn called(gpu: &Gpu) -> String {
+pub(crate) fn called(gpu: &Gpu) -> String {
     match &gpu.process {
         Some(process) => format!("{}, rank {}", process.host, process.rank),
         None => gpu.file.clone(),
@@ -68,11 +83,41 @@ fn layout(fleet: &Fleet) -> Layout {
     layout
 }
 
+/// The kernels, and which GPU is the slowest on each.
+fn kernels(fleet: &Fleet, first: usize) -> Layout {
+    let mut layout = Layout::new([
+        Column::key("kernel"),
+        Column::text("model").once(),
+        Column::number("GPUs").spare(2),
+        Column::text("slowest"),
+        Column::number("speed"),
+        Column::text("fastest").spare(1),
+        Column::number("speed").spare(1),
+        Column::number("slow\ncases"),
+    ]);
+    let name = |file: &str| terminal(&fleet.gpus.iter().find(|gpu| gpu.file == file).map_or(file.to_owned(), called));
+    for ranking in fleet.kernels.iter().take(first) {
+        let Some([slowest, fastest]) = ranking.ends() else { continue };
+        let outliers: usize = ranking.gpus.iter().map(|place| place.outliers).sum();
+        layout.row([
+            terminal(&ranking.kernel),
+            terminal(&ranking.name),
+            ranking.gpus.len().to_string(),
+            name(&slowest.file),
+            format!("{:.3}", slowest.speed),
+            name(&fastest.file),
+            format!("{:.3}", fastest.speed),
+            if outliers == 0 { "-".to_owned() } else { outliers.to_string() },
+        ]);
+    }
+    layout
+}
+
 /// So many cases of a GPU are named.
 const NAMED: usize = 3;
 
 /// What is to be looked at, and how it was judged: a line each.
-fn below(fleet: &Fleet) -> Vec<String> {
+pub(crate) fn verdicts(fleet: &Fleet) -> Vec<String> {
     let mut lines = Vec::new();
     for gpu in fleet.gpus.iter().filter(|gpu| gpu.is_suspect()) {
         let mut said: Vec<String> = gpu.outliers.iter().take(NAMED).map(slow).collect();

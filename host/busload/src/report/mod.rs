@@ -2,6 +2,7 @@
 
 mod check;
 mod claims;
+mod colour;
 mod compare;
 mod csv;
 pub mod escape;
@@ -23,15 +24,17 @@ mod width;
 pub(crate) use crate::why::percent;
 pub use check::check;
 pub use claims::{claims_markdown, claims_table};
+pub use colour::allow_colours;
 pub use compare::{comparison_markdown, comparison_table};
 pub use csv::csv;
+pub(crate) use fleet::{called, verdicts};
 pub use fleet::{fleet_markdown, fleet_table};
 pub use github::annotations;
 pub use launches::launches;
-pub use predict::{prediction_markdown, prediction_table};
+pub use predict::{prediction_failure, prediction_markdown, prediction_outcome, prediction_table};
 pub use primitives::primitives;
-pub use profile::{profile_markdown, profile_table};
-pub use records::{records_markdown, table, verification_table};
+pub use profile::{profile_failure, profile_markdown, profile_table};
+pub use records::{failure, outcome, records_markdown, table, verification_table};
 pub use sarif::sarif;
 pub use spatter::spatter_table;
 pub use target::{Target, hold};
@@ -62,6 +65,7 @@ pub fn print_bytes(bytes: &[u8]) -> Result<()> {
 
 /// Says a line, or some, on standard error. If nobody can hear it, the work goes on.
 pub fn say(text: &str) {
-    let lines: Vec<_> = text.trim_end().split('\n').map(escape::terminal).collect();
+    let text = anstream::adapter::strip_str(text.trim_end()).to_string();
+    let lines: Vec<_> = text.split('\n').map(|line| colour::of_line(&escape::terminal(line))).collect();
     let _ = writeln!(std::io::stderr(), "{}", lines.join("\n"));
 }

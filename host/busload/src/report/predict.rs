@@ -63,7 +63,24 @@ fn reasons(row: &Row) -> impl Iterator<Item = String> {
         Some(Confidence::NotModelled) => format!("{} on {} is not modelled: {reason}", row.kernel, row.case),
         _ => format!("{} on {}: {reason}", row.kernel, row.case),
     });
-    because.chain(row.error.iter().map(|error| format!("{} on {}: {error}", row.kernel, row.case)))
+    because.chain(prediction_failure(row))
+}
+
+/// Why nothing is predicted of a case, in a line.
+pub fn prediction_failure(row: &Row) -> Option<String> {
+    row.error.as_ref().map(|error| format!("{} on {}: {error}", row.kernel, row.case))
+}
+
+/// What came of a case, in a line: the words that stand behind its name.
+pub fn prediction_outcome(row: &Row) -> String {
+    match (&row.prediction, &row.error) {
+        (Some(prediction), _) => {
+            let replayed = 100.0 * prediction.replayed_share;
+            format!("{:.4} ms, {replayed:.0} % of its requests replayed", prediction.predicted_ms)
+        }
+        (None, Some(error)) => error.clone(),
+        (None, None) => "not modelled".to_owned(),
+    }
 }
 
 /// The same in Markdown.

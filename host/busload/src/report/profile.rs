@@ -13,13 +13,15 @@ pub fn profile_table(profile: &Profile) -> String {
 
 /// The same in Markdown.
 pub fn profile_markdown(profile: &Profile) -> String {
-    let differences =
-        profile.results.iter().filter(|record| !record.differences().is_empty() || record.error.is_some());
-    let differences = differences.map(|record| {
-        let all: Vec<_> = record.error.iter().cloned().chain(record.differences()).collect();
-        format!("- {}\n", markdown(&format!("{} on {}: {}", record.kernel, record.case, all.join("; "))))
-    });
-    format!("{}\n{}", layout(profile).markdown(), differences.collect::<String>())
+    let failures = profile.results.iter().filter_map(profile_failure);
+    let failures: String = failures.map(|failure| format!("- {}\n", markdown(&failure))).collect();
+    format!("{}\n{failures}", layout(profile).markdown())
+}
+
+/// What went wrong with a launch, or which of its counts differ, in a line.
+pub fn profile_failure(record: &Profiled) -> Option<String> {
+    let all: Vec<_> = record.error.iter().cloned().chain(record.differences()).collect();
+    (!all.is_empty()).then(|| format!("{} on {}: {}", record.kernel, record.case, all.join("; ")))
 }
 
 fn layout(profile: &Profile) -> Layout {

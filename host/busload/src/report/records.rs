@@ -2,11 +2,11 @@
 
 use super::escape::markdown;
 use super::table::{Column, Layout};
-use super::timed::{remarks, timed};
+use super::timed::{of_samples, remarks, timed};
 use super::verdict::verdict;
 use super::width::{width, wrapped};
 use crate::bench::COPY;
-use crate::record::{Record, SiteRecord, TransactionsRecord};
+use crate::record::{BlocksRecord, Record, SiteRecord, TransactionsRecord};
 use crate::sim::coalesce::SECTOR;
 use crate::why::percent;
 use indicatif::DecimalBytes;
@@ -32,7 +32,8 @@ fn table_in(records: &[Record], width: usize) -> String {
         text += &wrapped(&remarks(&on_gpu), width, 0);
     }
     if left_out > 0 {
-        let note = format!("{COPY}: the largest and the fastest; {left_out} of other sizes stand in the JSON alone.\n");
+        let stand = if left_out == 1 { "stands" } else { "stand" };
+        let note = format!("{COPY}: the largest and the fastest; {left_out} of other sizes {stand} in the JSON alone.\n");
         text += &wrapped(&note, width, 0);
     }
     text + &below(records, width)
@@ -44,13 +45,34 @@ pub fn records_markdown(records: &[Record]) -> String {
     let (on_gpu, _) = without_most_copies(on_gpu);
     let tables = [(!simulated.is_empty()).then(|| counted(&simulated)), (!on_gpu.is_empty()).then(|| timed(&on_gpu))];
     let mut text = tables.into_iter().flatten().map(|table| table.markdown()).collect::<Vec<_>>().join("\n");
-    let failed = records.iter().filter_map(|record| Some((record, record.error.as_ref()?)));
-    for (number, (Record { kernel, case, on, .. }, error)) in failed.enumerate() {
-        let line =
-            markdown(&format!("{kernel} on {case} ({on}): {}: {}", error.kind, error.message.replace('\n', " ")));
-        text += &format!("{}- {line}\n", if number == 0 { "\n" } else { "" });
+    for (number, failure) in records.iter().filter_map(failure).enumerate() {
+        text += &format!("{}- {}\n", if number == 0 { "\n" } else { "" }, markdown(&failure));
     }
     text
+}
+
+/// What went wrong with a case, in a line.
+pub fn failure(record: &Record) -> Option<String> {
+    let error = record.error.as_ref()?;
+    let message = error.message.replace('\n', " ");
+    Some(format!("{} on {} ({}): {}: {message}", record.kernel, record.case, record.on, error.kind))
+}
+
+/// What came of a case, in a line: the words that stand behind its name.
+pub fn outcome(record: &Record) -> String {
+    if let Some(error) = &record.error {
+        return format!("{}: {}", error.kind, error.message.replace('\n', " "));
+    }
+    if record.timed.is_some() {
+        return record.timed.iter().chain(&record.hot).map(of_samples).collect::<Vec<_>>().join("; ");
+    }
+    let blocks = record.simulated.as_ref().map(|simulated| {
+        let BlocksRecord { simulated, total, .. } = &simulated.blocks;
+        let blocks = if *total == 1 { "block" } else { "blocks" };
+        if simulated == total { format!("{total} {blocks}, ") } else { format!("{simulated} of {total} blocks, ") }
+    });
+    let verified = if record.verified { "verified" } else { "not verified" };
+    format!("{}{verified}", blocks.unwrap_or_default())
 }
 
 /// Which of the records are verified, on which machine.

@@ -1,9 +1,10 @@
 //! Tables that fit where they are shown. A column that says nothing is left out, a long cell is wrapped, and what still finds no
 //! room is named below the table.
 
+use super::colour;
 use super::escape::markdown;
 use super::width::wrapped;
-use comfy_table::{CellAlignment, ContentArrangement, Table, TableComponent, presets};
+use comfy_table::{Cell, CellAlignment, ContentArrangement, Table, TableComponent, presets};
 use std::borrow::Cow;
 
 /// A column, and what becomes of it where room is short.
@@ -206,10 +207,23 @@ impl Layout {
             true => self.broken(i, limit),
             false => self.columns[i].heading.clone().into_owned(),
         }));
+        // Whether there are colours is no matter of what this table goes to: it is a text first.
+        if colour::of_tables() {
+            table.enforce_styling();
+        } else {
+            table.force_no_tty();
+        }
         for row in &self.rows {
-            table.add_row(columns.iter().map(|&i| match self.columns[i].is_text && i > 0 && is_wrapped {
-                true => wrapped(&row[i], limit, 0),
-                false => row[i].clone(),
+            table.add_row(columns.iter().map(|&i| {
+                let Column { is_text, is_key, .. } = self.columns[i];
+                let cell = Cell::new(match is_text && i > 0 && is_wrapped {
+                    true => wrapped(&row[i], limit, 0),
+                    false => row[i].clone(),
+                });
+                match colour::of_verdict(&row[i]).filter(|_| is_text && !is_key) {
+                    Some(colour) => cell.fg(colour),
+                    None => cell,
+                }
             }));
         }
         for (place, &i) in columns.iter().enumerate() {

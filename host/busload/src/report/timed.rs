@@ -3,7 +3,8 @@
 use super::table::{Column, Layout};
 use super::verdict::verdict;
 use crate::record::Record;
-use crate::timing::{Stopped, Timed};
+use crate::sensors::State;
+use crate::timing::{L2, Stopped, Timed};
 use indicatif::DecimalBytes;
 
 /// Times, of rows on a GPU.
@@ -65,6 +66,33 @@ fn half_width(timed: &Timed) -> Option<f64> {
 
 fn discarded(record: &Record) -> u32 {
     record.timed.iter().chain(&record.hot).map(|timed| timed.discarded).sum()
+}
+
+/// The samples of a row in a line: their median, how many there are and why no more, and the GPU after the last.
+pub(super) fn of_samples(timed: &Timed) -> String {
+    let l2 = match timed.l2 {
+        L2::Cold => "cold",
+        L2::Hot => "hot",
+    };
+    let noise = timed.noise.map(|noise| format!(", noise {:.2} %", 100.0 * noise)).unwrap_or_default();
+    let why = match timed.stopped {
+        Some(Stopped::Samples) => " as asked for",
+        Some(Stopped::Noise) => " until noise was low enough",
+        Some(Stopped::SteadyNoise) => " until noise changed no more",
+        Some(Stopped::Entropy) => " until entropy grew no more",
+        Some(Stopped::MaxTime) => " until the time was over",
+        Some(Stopped::Throttled) => ", since the clock stayed too low",
+        None => "",
+    };
+    let discarded = if timed.discarded > 0 { format!(", {} discarded", timed.discarded) } else { String::new() };
+    let mut text = format!("{:.4} ms {l2}, {} samples{why}{noise}{discarded}", timed.median_ms, timed.samples_ms.len());
+    if let Some(State { sm_mhz, temperature_c, power_w, throttle, .. }) = &timed.state {
+        text += &sm_mhz.map(|mhz| format!(", {mhz} MHz")).unwrap_or_default();
+        text += &temperature_c.map(|degrees| format!(", {degrees} °C")).unwrap_or_default();
+        text += &power_w.map(|watts| format!(", {watts:.0} W")).unwrap_or_default();
+        text += &throttle.iter().flatten().map(|reason| format!(", {reason}")).collect::<String>();
+    }
+    text
 }
 
 /// What the samples of the rows lack, in a sentence each.
