@@ -681,6 +681,8 @@ fn every_command_has_examples_and_the_program_takes_each() {
         let examples = examples.lines().map(str::trim).take_while(|line| !line.is_empty());
         let mut count = 0;
         for example in examples {
+            // Longer ones would be wrapped.
+            assert!(example.chars().count() <= 96, "{name}: {example}");
             // What stands before the program starts it.
             let Some((_, arguments)) = example.split_once("busload ") else { panic!("{name}: {example}") };
             let parsed = program().try_get_matches_from([vec!["busload".to_owned()], as_a_shell(arguments)].concat());
@@ -733,6 +735,6 @@ fn colours_are_for_terminals() {
         assert_eq!(output.status.code(), Some(1), "{output:?}");
         String::from_utf8(output.stdout).expect("text")
     };
-    assert!(run("CLICOLOR_FORCE").contains("\u{1b}[38;5;9mno: "), "{}", run("CLICOLOR_FORCE"));
+    assert!(run("CLICOLOR_FORCE").contains("\u{1b}[38;5;9m no: "), "{}", run("CLICOLOR_FORCE"));
     assert!(!run("NO_COLOR").contains('\u{1b}') && !run("TERM").contains('\u{1b}'));
 }

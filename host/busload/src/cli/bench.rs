@@ -43,7 +43,7 @@ pub(super) fn command(suite: &Suite) -> Command {
         )
         .after_help(
             "Examples:\n  \
-             busload bench --kernel transpose --json out.json    whatever ends it, what finished is in the file\n  \
+             busload bench --kernel transpose --json out.json    what finished is kept, whatever ends it\n  \
              busload bench --kernel transpose --resume out.json  and this goes on\n  \
              busload bench --stop entropy --max-time 5\n  \
              busload bench --device all --parallel --json out.json\n  \

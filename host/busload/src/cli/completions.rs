@@ -29,7 +29,7 @@ pub(super) fn manual_command(suite: &Suite) -> Command {
     let name = super::name(suite);
     Command::new("man")
         .about("Write manual pages, one a command")
-        .after_help(format!("Example:\n  {name} man ~/.local/share/man/man1"))
+        .after_help(format!("Examples:\n  {name} man ~/.local/share/man/man1"))
         .arg(
             Arg::new("folder")
                 .value_name("FOLDER")

@@ -36,8 +36,8 @@ pub(super) fn command(suite: &Suite) -> Command {
             "Examples:\n  \
              busload predict --kernel transpose --chip h200\n  \
              busload predict -k '^transpose_tiled$' --shape 4096 --timeline out.json  for ui.perfetto.dev\n  \
-             busload predict --chip h200 --measured bench.json                        beside what was measured\n  \
-             busload predict --describe a100-80 > my-gpu.json                         a chip to start from, then --chip my-gpu.json",
+             busload predict --chip h200 --measured bench.json                        and what was measured\n  \
+             busload predict --describe a100-80 > my-gpu.json                         a chip to start from",
         )
         .arg(
             Arg::new("chip")

@@ -25,7 +25,7 @@ pub(super) fn command(suite: &Suite) -> Command {
         )
         .after_help(
             "Examples:\n  \
-             busload profile --kernel transpose                             exit status 1 if a count differs\n  \
+             busload profile --kernel transpose                             status 1 if a count differs\n  \
              busload profile --sizes large --counters-only --json out.json  for `predict --measured`\n  \
              busload profile --ncu /opt/nvidia/nsight-compute/ncu           where it is not in PATH",
         )

@@ -39,7 +39,7 @@ pub(super) fn command(suite: &Suite) -> Command {
              busload simulate --kernel strided_copy --stride 1,2,32  sectors a request, by source line\n  \
              busload simulate -k transpose --json out.json\n  \
              busload simulate -k copy --machine ptx --ptx other.ptx  what another build asks for\n  \
-             busload simulate -k strided_copy --arch 1.2             transactions of an old GPU too",
+             busload simulate -k strided_copy --arch cc12            transactions of an old GPU too",
         )
         .args(machine("source"))
         .arg(

@@ -32,7 +32,7 @@ pub(super) fn command(suite: &Suite) -> Command {
         )
         .after_help(
             "Examples:\n  \
-             busload verify                                   every kernel: source, PTX, and the GPU if there is one\n  \
+             busload verify                                   every kernel, on all machines\n  \
              busload verify --kernel reduce --on sim\n  \
              busload verify --ptx kernels_nvvm.ptx            another build\n  \
              busload verify --on gpu --quiet --json out.json  for scripts: the exit status tells",
