@@ -2,7 +2,7 @@
 
 use super::page::{figure, table};
 use super::picture::{Axis, Group, Ink, Lane, Level, Mark, Picture, Plot, Row, Rows, Scale, Shape, Table, Unit};
-use super::text::{MISSING, share};
+use super::text::{MISSING, filled, share};
 use crate::fleet::{Fleet, Gpu};
 use crate::html;
 use crate::report::escape::markup;
@@ -48,11 +48,28 @@ fn gpus(fleet: &Fleet) -> Plot {
         let marks = combs.into_iter().filter(|mark| !mark.values.is_empty()).chain(mean).collect();
         Row { label: called(gpu), lanes: vec![Lane { marks, note: verdict(gpu).to_owned() }] }
     };
+    let or_missing = |text: Option<String>| text.unwrap_or_else(|| MISSING.to_owned());
+    let count = |count: usize| or_missing((count > 0).then(|| count.to_string()));
+    let cells = |gpu: &Gpu| {
+        let reasons = gpu.throttled.iter().map(|(reason, cases)| format!("{reason} ({cases})")).collect::<Vec<_>>();
+        vec![
+            called(gpu),
+            model(fleet, &gpu.name),
+            or_missing(gpu.speed.map(|speed| format!("{speed:.3}"))),
+            gpu.cases.to_string(),
+            count(gpu.outliers.len()),
+            count(gpu.failed.len()),
+            count(gpu.discarded as usize),
+            or_missing(gpu.temperature_c.map(|degrees| degrees.to_string())),
+            or_missing((!reasons.is_empty()).then(|| reasons.join(", "))),
+            or_missing(gpu.device.map(|device| device.to_string())),
+            or_missing(gpu.id.as_deref().map(|id| id.chars().take(8).collect())),
+            verdict(gpu).to_owned(),
+        ]
+    };
     let columns = [
         "GPU",
         "model",
-        "device",
-        "id",
         "speed",
         "cases",
         "slow cases",
@@ -60,26 +77,10 @@ fn gpus(fleet: &Fleet) -> Plot {
         "discarded samples",
         "°C",
         "throttled by",
+        "device",
+        "id",
         "verdict",
     ];
-    let or_missing = |text: Option<String>| text.unwrap_or_else(|| MISSING.to_owned());
-    let cells = |gpu: &Gpu| {
-        let reasons = gpu.throttled.iter().map(|(reason, cases)| format!("{reason} ({cases})")).collect::<Vec<_>>();
-        vec![
-            called(gpu),
-            gpu.name.clone(),
-            or_missing(gpu.device.map(|device| device.to_string())),
-            or_missing(gpu.id.as_deref().map(|id| id.chars().take(8).collect())),
-            or_missing(gpu.speed.map(|speed| format!("{speed:.3}"))),
-            gpu.cases.to_string(),
-            gpu.outliers.len().to_string(),
-            gpu.failed.len().to_string(),
-            gpu.discarded.to_string(),
-            or_missing(gpu.temperature_c.map(|degrees| degrees.to_string())),
-            or_missing((!reasons.is_empty()).then(|| reasons.join(", "))),
-            verdict(gpu).to_owned(),
-        ]
-    };
     let groups = models(fleet).into_iter().map(|(model, several)| {
         let gpus = fleet.gpus.iter().filter(|gpu| gpu.name == model);
         group(several.then(|| model.to_owned()), gpus.map(row).collect())
@@ -99,7 +100,10 @@ fn gpus(fleet: &Fleet) -> Plot {
             ],
             groups,
         }),
-        table: Table { columns: columns.map(str::to_owned).to_vec(), rows: fleet.gpus.iter().map(cells).collect() },
+        table: filled(Table {
+            columns: columns.map(str::to_owned).to_vec(),
+            rows: fleet.gpus.iter().map(cells).collect(),
+        }),
     }
 }
 
@@ -113,6 +117,11 @@ fn models(fleet: &Fleet) -> Vec<(&str, bool)> {
     names.dedup();
     let several = names.len() > 1;
     names.into_iter().map(|name| (name, several)).collect()
+}
+
+/// A GPU's name, where there are others.
+fn model(fleet: &Fleet, name: &str) -> String {
+    if fleet.gpus.iter().any(|gpu| gpu.name != name) { name.to_owned() } else { MISSING.to_owned() }
 }
 
 fn group(title: Option<String>, rows: Vec<Row>) -> Group {
@@ -158,11 +167,11 @@ fn kernels(fleet: &Fleet) -> Option<Plot> {
         ranking.gpus.iter().enumerate().map(|(place, of)| {
             vec![
                 ranking.kernel.clone(),
-                ranking.name.clone(),
+                model(fleet, &ranking.name),
                 (place + 1).to_string(),
                 named(&of.file),
                 format!("{:.3}", of.speed),
-                of.outliers.to_string(),
+                if of.outliers > 0 { of.outliers.to_string() } else { MISSING.to_owned() },
             ]
         })
     });
@@ -180,10 +189,10 @@ fn kernels(fleet: &Fleet) -> Option<Plot> {
             ],
             groups,
         }),
-        table: Table {
+        table: filled(Table {
             columns: ["kernel", "model", "place", "GPU", "speed", "slow cases"].map(str::to_owned).to_vec(),
             rows: cells.collect(),
-        },
+        }),
     })
 }
 

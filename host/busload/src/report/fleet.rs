@@ -24,14 +24,20 @@ pub fn fleet_markdown(fleet: &Fleet) -> String {
 /// So many kernels stand on the terminal.
 const KERNELS: usize = 10;
 
+/// Those alone on which the fastest GPU is so many times as fast as the slowest.
+const APART: f64 = 1.01;
+
 fn fleet_table_in(fleet: &Fleet, width: usize) -> String {
     let verdicts = verdicts(fleet).iter().map(|line| terminal(line)).collect::<Vec<_>>().join("\n");
     let verdicts = wrapped(&verdicts, width, 2);
-    let kernels = match fleet.kernels.len() {
+    let apart = fleet.kernels.iter().filter(|ranking| ranking.apart() >= APART).count();
+    let kernels = match apart {
         0 => String::new(),
-        count => {
-            let first = if count > KERNELS { format!("; the first {KERNELS} of {count}") } else { String::new() };
-            format!("By kernel, the GPUs furthest apart first{first}:\n{}", kernels(fleet, KERNELS).fit(width))
+        _ => {
+            let first = apart.min(KERNELS);
+            let heading =
+                format!("Kernels on which GPUs are 1 % apart or more: {first} of {apart}, the furthest first.");
+            format!("\n{}\n{}\n", wrapped(&heading, width, 0), kernels(fleet, first).fit(width))
         }
     };
     format!("{}{kernels}{verdicts}\n", layout(fleet).fit(width))

@@ -33,7 +33,8 @@ fn table_in(records: &[Record], width: usize) -> String {
     }
     if left_out > 0 {
         let stand = if left_out == 1 { "stands" } else { "stand" };
-        let note = format!("{COPY}: the largest and the fastest; {left_out} of other sizes {stand} in the JSON alone.\n");
+        let note =
+            format!("{COPY}: the largest and the fastest; {left_out} of other sizes {stand} in the JSON alone.\n");
         text += &wrapped(&note, width, 0);
     }
     text + &below(records, width)

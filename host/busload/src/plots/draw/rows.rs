@@ -78,14 +78,10 @@ pub(super) fn draw(rows: &Rows, room: Room, above: f64, svg: &mut String, headin
     }
     canvas.line(&[[ends[0], y], [ends[1], y]], 1, Tone::Quiet)?;
     for mark in sheet.x.marks.iter().filter(|mark| sheet.x.holds(**mark)) {
-        canvas.text(
-            &text(*mark, rows.x.unit),
-            [sheet.along(*mark), y + 12.0],
-            Anchor::Middle,
-            SMALL,
-            Tone::Quiet,
-            Face::Sans,
-        )?;
+        let text = text(*mark, rows.x.unit);
+        // Where labels stand above their rows, the axis begins at the edge.
+        let x = sheet.along(*mark).max(Face::Sans.width(&text, SMALL) / 2.0 + 1.0);
+        canvas.text(&text, [x, y + 12.0], Anchor::Middle, SMALL, Tone::Quiet, Face::Sans)?;
     }
     let middle = f64::midpoint(ends[0], ends[1]);
     canvas.text(&rows.x.label, [middle, y + 31.0], Anchor::Middle, SMALL, Tone::Text, Face::Sans)?;
