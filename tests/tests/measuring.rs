@@ -166,6 +166,23 @@ fn is_kernel(record: &Record) -> bool {
 }
 
 #[test]
+fn a_librarys_routine_is_measured_once_a_case_beside_however_many_kernels() {
+    let folder = folder();
+    let sizes = ["--shape", "64,96x32", "--depth", "32"];
+    let run = |arguments: &[&str]| {
+        let mut command = Command::new(PROGRAM);
+        command.current_dir(folder.path()).args(arguments);
+        ended(command, 0)
+    };
+    run(&[&["bench", "--on", "mock", "-k", "^(sgemm|matmul|transpose)_", "--json", "out.json"], &sizes[..]].concat());
+    let all = report(&folder.path().join("out.json"));
+    let of = |kernel: &str| all.results.iter().filter(|record| record.kernel == kernel).count();
+    assert_eq!([of("cublasSgemm"), of("cublasSgeam"), of("sgemm_vec4_shared")], [2, 2, 2]);
+    // No row stands twice, so the file is read.
+    run(&["compare", "out.json", "out.json"]);
+}
+
+#[test]
 fn a_mock_says_that_it_is_one_and_nobody_takes_its_times_for_measured() {
     let folder = folder();
     let run = |arguments: &[&str]| {

@@ -172,11 +172,7 @@ impl Device for Gpu {
 
     fn library(&self, run: &Run, asked: Asked, copied: Copied) -> Option<OnGpu> {
         let result = self.prepare_library(&run.plan)?;
-        let mut record = record(run, "gpu");
-        record.kernel = run.plan.library?.name().to_owned();
-        record.family = "library".to_owned();
-        record.launch = None;
-        Some(judge_on_gpu(self, record, result, asked, copied))
+        Some(judge_on_gpu(self, library_record(run, "gpu")?, result, asked, copied))
     }
 
     fn copy(&self, bytes: u64, sampling: &Sampling) -> Option<Record> {
@@ -190,6 +186,12 @@ impl Device for Gpu {
         }
         Some(record)
     }
+}
+
+/// The record of the library's routine beside a run, of which nothing is known yet; none if there is no such routine.
+pub(crate) fn library_record(run: &Run, on: &str) -> Option<Record> {
+    let kernel = run.plan.library?.name().to_owned();
+    Some(Record { kernel, family: "library".to_owned(), launch: None, ..record(run, on) })
 }
 
 /// The record of a copy of which nothing is known yet.

@@ -17,7 +17,7 @@
 //! Times are the same for the same seed, GPU, kernel and case. A result of it has `"on": "mock"` and `"verified": false` in a report
 //! whose machine has `"kind": "mock"`, which nobody takes for a measured one.
 
-use crate::bench::{Asked, Copied, Device, OnGpu, copy_record, record};
+use crate::bench::{Asked, Copied, Device, OnGpu, copy_record, library_record, record};
 use crate::cases::Run;
 use crate::cuda::Facts;
 use crate::measure::{NotTaken, Sample, Sampling, Timer, measure};
@@ -194,8 +194,12 @@ impl Device for Mock {
         OnGpu { record, lost: false }
     }
 
-    fn library(&self, _: &Run, _: Asked, _: Copied) -> Option<OnGpu> {
-        None
+    fn library(&self, run: &Run, asked: Asked, copied: Copied) -> Option<OnGpu> {
+        let mut record = library_record(run, MOCK)?;
+        if let Some(sampling) = asked.sampling() {
+            record = self.timed(record, &sampling, copied);
+        }
+        Some(OnGpu { record, lost: false })
     }
 
     fn copy(&self, bytes: u64, sampling: &Sampling) -> Option<Record> {

@@ -112,13 +112,20 @@ fn copies(work: &Work<'_>, output: &mut Output) -> Copies {
 }
 
 impl Work<'_> {
+    /// Whether no run before this one has the same routine of a library beside it, on the same case.
+    fn is_first_of_library(&self, number: usize) -> bool {
+        let of = |run: &Run| run.plan.library.map(|library| (library.name(), run.case.to_string()));
+        let own = of(&self.runs[number]);
+        !self.runs[..number].iter().any(|before| of(before) == own)
+    }
+
     /// Runs a case, and the library's routine beside it.
     fn one(&self, number: usize, copies: &Copies) -> Done {
         let run = &self.runs[number];
         let copied = copies.get(&run.plan.bytes).copied().unwrap_or_default();
         let mut done = self.device.kernel(run, self.asked, copied);
         done.record.moved = self.moved.of(&done.record);
-        let library = if done.lost || matches!(self.asked, Asked::Once) {
+        let library = if done.lost || matches!(self.asked, Asked::Once) || !self.is_first_of_library(number) {
             None
         } else {
             self.device.library(run, self.asked, copied)
