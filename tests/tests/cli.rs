@@ -738,3 +738,55 @@ fn colours_are_for_terminals() {
     assert!(run("CLICOLOR_FORCE").contains("\u{1b}[38;5;9m no: "), "{}", run("CLICOLOR_FORCE"));
     assert!(!run("NO_COLOR").contains('\u{1b}') && !run("TERM").contains('\u{1b}'));
 }
+
+#[test]
+fn a_file_is_not_written_over_what_is_read_or_written_too() {
+    let at = folder();
+    let bench = ["bench", "--on", "mock", "-k", "^copy_vec4$", "--elements", "64", "-q"];
+    busload(at.path(), &[&bench[..], &["--json", "a.json"]].concat()).code(0);
+    std::fs::create_dir(at.path().join("runs")).expect("a folder");
+    std::fs::copy(at.path().join("a.json"), at.path().join("runs/0.json")).expect("a copy");
+    let before = std::fs::read(at.path().join("a.json")).expect("a report");
+    for (arguments, reason) in [
+        (&["compare", "a.json", "a.json", "--json", "./a.json"][..], "a.json: it is read too, so name another file"),
+        (&["report", "a.json", "-o", "runs/../a.json"], "it is read too, so name another file"),
+        (&["fleet", "runs", "--html", "runs/1.json"], "fleet reads each .json of runs"),
+        (&["simulate", "-k", "^copy_vec4$", "--csv", "x", "--json", "x"], "--csv x: --json is written there"),
+    ] {
+        busload(at.path(), arguments).code(2).stderr(predicate::str::contains(reason));
+    }
+    let resumed = [&bench[..], &["--resume", "a.json", "--csv", "a.json"]].concat();
+    busload(at.path(), &resumed).code(2).stderr(predicate::str::contains("a.json: --json is written there"));
+    let predict = ["predict", "-k", "^copy_vec4$", "--elements", "64", "--timeline", "t", "--json", "t"];
+    busload(at.path(), &predict).code(2).stderr(predicate::str::contains("--timeline t: --json is written there"));
+    assert_eq!(std::fs::read(at.path().join("a.json")).expect("a report"), before);
+    assert!(!at.path().join("x").exists() && !at.path().join("t").exists());
+}
+
+#[test]
+fn what_failed_is_told_by_compare_though_the_reference_lacks_it_and_each_result_has_a_row_of_csv() {
+    let at = folder();
+    let bench = |mock: &str, file: &str, status: i32| {
+        let arguments =
+            ["bench", "--on", "mock", "--mock", mock, "-k", "^copy_", "--elements", "64", "-q", "--json", file];
+        busload(at.path(), &arguments).code(status);
+    };
+    bench("seed=1", "a.json", 0);
+    bench("fault=copy_vec4", "failed.json", 1);
+    bench("slow=copy_vec4", "slow.json", 0);
+    busload(at.path(), &["compare", "failed.json", "failed.json"]).code(1).stdout(predicate::str::contains("1 failed"));
+    let quiet = busload(at.path(), &["compare", "a.json", "slow.json", "-q"]).code(1).stdout("");
+    quiet.stderr(predicate::str::contains("copy_vec4 on 64 is slower in slow.json, speed 0.8"));
+    let csv = busload(at.path(), &["compare", "a.json", "slow.json", "failed.json", "--csv", "-"]).code(1);
+    let csv = String::from_utf8(csv.get_output().stdout.clone()).expect("text");
+    assert!(csv.starts_with("kernel,case,file,ms,reference_ms,speed,verdict\n"), "{csv}");
+    assert!(csv.lines().any(|line| line.starts_with("copy_vec4,64,slow.json,") && line.ends_with(",slower")), "{csv}");
+    assert!(
+        csv.lines().any(|line| line.starts_with("copy_vec4,64,failed.json,") && line.ends_with(",failed")),
+        "{csv}"
+    );
+    // A kernel that takes 25 % longer: by that much, and no more.
+    for (share, status) in [("24", 1), ("26", 0)] {
+        busload(at.path(), &["compare", "a.json", "slow.json", "--fail-if-slower", share]).code(status);
+    }
+}

@@ -198,3 +198,63 @@ fn what_is_no_fleet_is_refused() {
     assert!(said.contains("rank 2 is number 2 on its machine, and sees 2 GPUs"), "{said}");
     assert!(!at.join("runs").exists());
 }
+
+#[test]
+fn a_process_that_measures_several_gpus_writes_a_file_of_each() {
+    let folder = TempDir::new().expect("a folder");
+    let bench = |rank: &str, more: &[&str]| {
+        let mut command = Command::new(PROGRAM);
+        command
+            .current_dir(folder.path())
+            .args(["bench", "--on", "mock", "--mock"])
+            .arg(format!("devices=2,seed={rank}"));
+        command.args(["-k", "^copy_vec4$", "--elements", "64", "-q"]).args(more);
+        command.env("SLURM_PROCID", rank).env("SLURM_NTASKS", "2").env("SLURM_LOCALID", "0");
+        command.env("SLURMD_NODENAME", format!("node{rank}")).output().expect("a program")
+    };
+    for rank in ["0", "1"] {
+        ok(&bench(rank, &["--device", "all", "--out-dir", "runs"]));
+    }
+    let mut files: Vec<_> = folder.path().join("runs").read_dir().expect("a folder").flatten().collect();
+    files.sort_by_key(std::fs::DirEntry::file_name);
+    let names: Vec<_> = files.iter().map(|file| file.file_name().to_string_lossy().into_owned()).collect();
+    assert_eq!(names, ["0", "1"].map(|rank| [0, 1].map(|gpu| format!("node{rank}-rank{rank}-gpu{gpu}.json"))).concat());
+    let said = fleet(folder.path(), &["runs"], 0);
+    assert!(said.contains("4 GPUs: none to look at."), "{said}");
+    let refused = bench("0", &["--device", "all", "--csv", "-"]);
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("--csv -: standard output takes the report of one GPU"));
+}
+
+#[test]
+fn what_makes_gpus_hard_to_compare_is_said() {
+    let folder = TempDir::new().expect("a folder");
+    let runs = folder.path().join("runs");
+    for (seed, driver) in [("1", "12.8"), ("2", "13.0")] {
+        let mut command = Command::new(PROGRAM);
+        command.args(["bench", "--on", "mock", "--mock"]).arg(format!("seed={seed}"));
+        command.args(["-k", "^copy_vec4$", "--elements", "64", "-q", "--out-dir"]).arg(&runs);
+        ok(&command.output().expect("a program"));
+        let file = runs
+            .read_dir()
+            .expect("a folder")
+            .flatten()
+            .map(|file| file.path())
+            .find(|file| file.file_name().is_some_and(|name| name.to_string_lossy().ends_with("-gpu0.json")));
+        let file = file.expect("a report");
+        let mut report: Value = serde_json::from_str(&std::fs::read_to_string(&file).expect("text")).expect("JSON");
+        report["machine"]["driver"] = driver.into();
+        report["machine"]["id"] = driver.into();
+        std::fs::write(runs.join(format!("{driver}.json")), report.to_string()).expect("a file");
+        std::fs::remove_file(file).expect("it is there");
+    }
+    let said = fleet(folder.path(), &["runs"], 0);
+    assert!(said.contains("Not the same driver on all busload mock GPU: 12.8"), "{said}");
+    // Nothing measured is nothing to rely on.
+    let file = runs.join("12.8.json");
+    let mut report: Value = serde_json::from_str(&std::fs::read_to_string(&file).expect("text")).expect("JSON");
+    report["results"] = Value::Array(Vec::new());
+    std::fs::write(&file, report.to_string()).expect("a file");
+    let said = fleet(folder.path(), &["runs", "--quiet"], 1);
+    assert!(said.contains("nothing was measured on it"), "{said}");
+}

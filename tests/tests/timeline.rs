@@ -94,6 +94,12 @@ fn requests_are_those_of_the_simulator_and_nothing_overlaps_on_a_track() {
         .map(|event| event["args"]["sectors"].as_u64().expect("sectors"))
         .sum();
     assert_eq!(sectors, 8 * 16);
+    // Every request that waited in a MIO queue has left it.
+    let mut depths = BTreeMap::new();
+    for event in timeline["traceEvents"].as_array().expect("events").iter().filter(|event| event["ph"] == "C") {
+        depths.insert(event["name"].to_string(), event["args"]["requests"].as_u64());
+    }
+    assert!(!depths.is_empty() && depths.values().all(|depth| *depth == Some(0)), "{depths:?}");
     // What is kept of a prediction does not change it.
     let folder = tempfile::tempdir().expect("a folder");
     let alone = busload(folder.path(), &[&ONE_BLOCK_AN_SM[..], &["--json", "-"]].concat()).success();

@@ -52,8 +52,8 @@ pub struct Row {
     pub kernel: String,
     /// The case.
     pub case: String,
-    /// The reference's median, in milliseconds.
-    pub reference_ms: f64,
+    /// The reference's median, in milliseconds; none if it has no time of a case that failed in some of the results.
+    pub reference_ms: Option<f64>,
     /// What each of the results has of it, in their order; none of those that do not hold the case.
     pub results: Vec<Option<Against>>,
 }
@@ -154,12 +154,12 @@ pub enum CompareError {
 }
 
 impl Comparison {
-    /// Whether a case failed, or is slower by more than this share: than the tolerance, if it is 0.
+    /// Whether a case failed, or takes longer by more than this share: than the tolerance, if it is 0.
     #[must_use]
     pub fn is_worse(&self, share: f64) -> bool {
         self.rows.iter().flat_map(|row| row.results.iter().flatten()).any(|against| match against.verdict {
             Verdict::Failed => true,
-            Verdict::Slower => against.speed.is_some_and(|speed| speed < 1.0 - share),
+            Verdict::Slower => against.speed.is_some_and(|speed| speed < 1.0 / (1.0 + share)),
             _ => false,
         })
     }
@@ -191,8 +191,22 @@ pub fn compare(
         }
         let mut common = 0;
         for result in &results.rows {
+            let mut place = |reference_ms| {
+                *places.entry(key(result)).or_insert_with(|| {
+                    let (kernel, case) = (result.kernel.clone(), result.case.clone());
+                    rows.push(Row { kernel, case, reference_ms, results: vec![None; all.len()] });
+                    rows.len() - 1
+                })
+            };
             let Some((row, reference_timed)) = timed.get(&key(result)) else {
-                own.only += usize::from(result.timed.is_ok());
+                match result.timed {
+                    Ok(_) => own.only += 1,
+                    // What failed is told, whether the reference has it or not.
+                    Err(_) => {
+                        let place = place(None);
+                        rows[place].results[number] = Some(FAILED);
+                    }
+                }
                 continue;
             };
             if row.bytes != result.bytes {
@@ -205,16 +219,7 @@ pub fn compare(
                     results_bytes: result.bytes,
                 });
             }
-            let place = *places.entry(key(row)).or_insert_with(|| {
-                let (kernel, case) = (row.kernel.clone(), row.case.clone());
-                rows.push(Row {
-                    kernel,
-                    case,
-                    reference_ms: reference_timed.median_ms,
-                    results: vec![None; all.len()],
-                });
-                rows.len() - 1
-            });
+            let place = place(Some(reference_timed.median_ms));
             rows[place].results[number] = Some(against(reference_timed, result, tolerance));
             common += 1;
         }
@@ -226,7 +231,7 @@ pub fn compare(
     }
     Ok(Comparison {
         gpu: reference.machine.name.clone(),
-        only_reference: timed.len() - rows.len(),
+        only_reference: timed.len() - rows.iter().filter(|row| row.reference_ms.is_some()).count(),
         reference: reference_source,
         results: sources,
         tolerance,
@@ -300,10 +305,10 @@ fn key(row: &results::Row) -> (&str, &str) {
     (&row.kernel, &row.case)
 }
 
+const FAILED: Against = Against { ms: None, speed: None, speed_in_cycles: None, verdict: Verdict::Failed };
+
 fn against(reference: &Timed, row: &results::Row, tolerance: f64) -> Against {
-    let Ok(timed) = &row.timed else {
-        return Against { ms: None, speed: None, speed_in_cycles: None, verdict: Verdict::Failed };
-    };
+    let Ok(timed) = &row.timed else { return FAILED };
     let speed = reference.median_ms / timed.median_ms;
     let clocks = median(reference.sm_mhz.iter()).zip(median(timed.sm_mhz.iter()));
     let speed_in_cycles = clocks.filter(|(a, b)| are_apart(*a, *b)).map(|(a, b)| speed * a / b);
@@ -412,7 +417,7 @@ mod tests {
         let (faster, slower) = (Some(Verdict::Faster), Some(Verdict::Slower));
         assert_eq!(rows, [("gather", vec![faster, slower]), ("copy", vec![None, slower])]);
         assert_eq!(compared.only_reference, 1);
-        assert!(compared.is_worse(0.05) && compared.is_worse(0.4) && !compared.is_worse(0.5), "by a half and no more");
+        assert!(compared.is_worse(0.9) && !compared.is_worse(1.0), "it takes twice as long and no longer");
     }
 
     #[test]

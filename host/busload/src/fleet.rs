@@ -5,7 +5,7 @@
 //! median absolute deviation. With fewer than four GPUs deviations say nothing; then the share alone counts, from the fastest.
 
 use crate::provenance::Process;
-use crate::results::Results;
+use crate::results::{Results, Row};
 use crate::timing::{quantile, sorted};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -49,6 +49,8 @@ pub struct Fleet {
     pub missing: Vec<u32>,
     /// Files of results of one and the same GPU.
     pub twice: Vec<[String; 2]>,
+    /// What else differs between GPUs of one name, and may be why times do: a sentence each.
+    pub differences: Vec<String>,
 }
 
 /// A GPU of a fleet.
@@ -143,7 +145,11 @@ impl Gpu {
     /// Whether somebody should look at it.
     #[must_use]
     pub fn is_suspect(&self) -> bool {
-        !self.outliers.is_empty() || !self.failed.is_empty() || self.unfinished || self.alarms().next().is_some()
+        !self.outliers.is_empty()
+            || !self.failed.is_empty()
+            || self.cases == 0
+            || self.unfinished
+            || self.alarms().next().is_some()
     }
 }
 
@@ -162,10 +168,7 @@ pub fn judge(all: &[(String, Results)], rules: Rules) -> Fleet {
     for (_, results) in all {
         for row in &results.rows {
             if let Ok(timed) = &row.timed {
-                times
-                    .entry((results.machine.name.as_str(), row.kernel.as_str(), row.case.as_str()))
-                    .or_default()
-                    .push(timed.median_ms);
+                times.entry(key(results, row)).or_default().push(timed.median_ms);
             }
         }
     }
@@ -181,7 +184,37 @@ pub fn judge(all: &[(String, Results)], rules: Rules) -> Fleet {
         let first = known.insert(gpu.id.as_ref()?, &gpu.file)?;
         Some([first.clone(), gpu.file.clone()])
     });
-    Fleet { rules, missing, twice: twice.collect(), kernels: rankings(all, &gpus, &spreads), gpus }
+    let (twice, kernels) = (twice.collect(), rankings(all, &gpus, &spreads));
+    Fleet { rules, missing, twice, differences: differences(all), kernels, gpus }
+}
+
+/// What was not the same on all GPUs of one name.
+fn differences(all: &[(String, Results)]) -> Vec<String> {
+    let mut known = BTreeMap::<_, BTreeMap<_, &str>>::new();
+    for (file, results) in all {
+        let machine = &results.machine;
+        let first = results.rows.iter().find_map(|row| row.timed.as_ref().ok());
+        let ptx = [&results.ptx.backend, &results.ptx.target, &results.ptx.source_hash];
+        let ptx = ptx.map(|part| part.as_deref().unwrap_or("?").chars().take(16).collect::<String>());
+        let said = [
+            ("driver", machine.driver.clone()),
+            ("PTX", Some(ptx.join(" "))),
+            ("L2", first.map(|timed| format!("{:?}", timed.l2).to_lowercase())),
+        ];
+        for (what, value) in said {
+            known
+                .entry((&machine.name, what))
+                .or_default()
+                .entry(value.unwrap_or_else(|| "unknown".to_owned()))
+                .or_insert(file);
+        }
+    }
+    let several = known.into_iter().filter(|(_, values)| values.len() > 1);
+    let sentence = |((name, what), values): ((&String, &str), BTreeMap<String, &str>)| {
+        let values = values.into_iter().map(|(value, file)| format!("{value} ({file})")).collect::<Vec<_>>().join(", ");
+        format!("Not the same {what} on all {name}: {values}.")
+    };
+    several.map(sentence).collect()
 }
 
 /// How the GPUs rank on each kernel.
@@ -192,7 +225,7 @@ fn rankings(all: &[(String, Results)], gpus: &[Gpu], spreads: &Spreads<'_>) -> V
         let mut speeds = BTreeMap::<_, Vec<f64>>::new();
         for row in &results.rows {
             if let Ok(timed) = &row.timed {
-                let spread = &spreads[&(name, row.kernel.as_str(), row.case.as_str())];
+                let spread = &spreads[&key(results, row)];
                 speeds.entry(row.kernel.as_str()).or_default().push(spread.median / timed.median_ms);
             }
         }
@@ -249,8 +282,15 @@ impl Spread {
     }
 }
 
-/// Spreads by GPU's name, kernel and case.
-type Spreads<'a> = BTreeMap<(&'a str, &'a str, &'a str), Spread>;
+/// What must be the same for times to be compared: the GPU's name, the kernel, the case, and the bytes that it moves.
+type Key<'a> = (&'a str, &'a str, &'a str, u64);
+
+fn key<'a>(results: &'a Results, row: &'a Row) -> Key<'a> {
+    (&results.machine.name, &row.kernel, &row.case, row.bytes)
+}
+
+/// Spreads of times.
+type Spreads<'a> = BTreeMap<Key<'a>, Spread>;
 
 fn gpu<'a>(file: &str, results: &'a Results, spreads: &Spreads<'a>, rules: Rules) -> Gpu {
     let mut gpu = Gpu {
@@ -277,7 +317,7 @@ fn gpu<'a>(file: &str, results: &'a Results, spreads: &Spreads<'a>, rules: Rules
                 continue;
             }
         };
-        let spread = &spreads[&(results.machine.name.as_str(), row.kernel.as_str(), row.case.as_str())];
+        let spread = &spreads[&key(results, row)];
         speeds.push(spread.median / timed.median_ms);
         let (others_ms, z_score) = spread.against(timed.median_ms);
         if timed.median_ms > others_ms * (1.0 + rules.slower) && z_score.is_none_or(|z| z > rules.z_score) {
@@ -301,7 +341,6 @@ fn gpu<'a>(file: &str, results: &'a Results, spreads: &Spreads<'a>, rules: Rules
 mod tests {
     use super::*;
     use crate::record::{ErrorRecord, Machine, PtxRecord};
-    use crate::results::Row;
     use crate::sensors::State;
     use crate::timing::{L2, timed};
 

@@ -117,11 +117,12 @@ pub fn commit_of(folder: &Path) -> Option<(String, bool)> {
     Some((commit, !changes.is_empty()))
 }
 
-/// What launchers call a process's number and how many there are: Slurm, Open MPI, MPICH and Intel's MPI.
+/// What launchers call a process's number and how many there are: Open MPI, MPICH and Intel's MPI, Slurm. In a job of Slurm's all that an
+/// `mpirun` starts has Slurm's variables too, of the one process that runs the script.
 const LAUNCHERS: [[&str; 3]; 3] = [
-    ["SLURM_PROCID", "SLURM_NTASKS", "SLURM_LOCALID"],
     ["OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK"],
     ["PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID"],
+    ["SLURM_PROCID", "SLURM_NTASKS", "SLURM_LOCALID"],
 ];
 
 /// The process that a launcher's environment tells of.
@@ -153,6 +154,14 @@ mod tests {
         assert_eq!(slurm, Some(Process { rank: 3, of: 8, local_rank: Some(1), host: "n2".into() }));
         let mpi = of(&[("OMPI_COMM_WORLD_RANK", "0"), ("OMPI_COMM_WORLD_SIZE", "2")]).expect("a process");
         assert_eq!((mpi.rank, mpi.of), (0, 2));
+        let both = [
+            ("SLURM_PROCID", "0"),
+            ("SLURM_NTASKS", "1"),
+            ("OMPI_COMM_WORLD_RANK", "3"),
+            ("OMPI_COMM_WORLD_SIZE", "4"),
+        ];
+        let inner = of(&both).expect("a process");
+        assert_eq!((inner.rank, inner.of), (3, 4), "mpirun in a job of Slurm's");
         for none in [
             &[("SLURM_PROCID", "3")][..],
             &[("PMI_RANK", "2"), ("PMI_SIZE", "2")],

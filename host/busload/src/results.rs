@@ -132,7 +132,7 @@ struct Origin {
 }
 
 /// Milliseconds that a launch may take: from a nanosecond to eleven days.
-const TIMES: std::ops::RangeInclusive<f64> = 1e-6..=1e9;
+pub(crate) const TIMES: std::ops::RangeInclusive<f64> = 1e-6..=1e9;
 
 /// What `bench --json` wrote on a GPU, or on what stands for one: the machine's `kind` says so.
 ///
@@ -173,6 +173,7 @@ fn measurement_of(text: &str, wanted: &'static str) -> Result<Measurement, Resul
     }
     check_machine(&machine).map_err(ResultsError::Machine)?;
     let (unfinished, process, results) = (raw.unfinished, raw.provenance.process, raw.results);
+    process.iter().try_for_each(check_process).map_err(other)?;
     if !is_bench {
         return Ok(Measurement::Profile { rows: each(results, counted)?, machine, unfinished });
     }
@@ -198,12 +199,32 @@ fn each<T>(rows: Vec<Value>, mut read: impl FnMut(Value) -> Result<T, String>) -
     rows.into_iter().enumerate().map(row).collect()
 }
 
+/// More multiprocessors than any GPU has.
+const MOST_SMS: u32 = 1 << 14;
+
+/// More processes than any launcher starts.
+const MOST_PROCESSES: u32 = 1 << 20;
+
+fn check_process(process: &Process) -> Result<(), String> {
+    let Process { rank, of, .. } = process;
+    match rank < of && *of <= MOST_PROCESSES {
+        true => Ok(()),
+        false => Err(format!("provenance.process: it is number {rank} of {of}, of {MOST_PROCESSES} at most")),
+    }
+}
+
+/// What memory does in GB/s.
+const SPEEDS: std::ops::RangeInclusive<f64> = 1e-6..=1e9;
+
+/// More than is ever counted.
+const MOST_COUNTED: f64 = 1e18;
+
 fn check_machine(machine: &Machine) -> Result<(), String> {
-    if machine.sm_count == 0 {
-        return Err("sm_count is 0".to_owned());
+    if machine.sm_count == 0 || machine.sm_count > MOST_SMS {
+        return Err(format!("sm_count is {}: a GPU has 1 to {MOST_SMS}", machine.sm_count));
     }
     let speeds = [("peak_gbps", machine.peak_gbps), ("copy_gbps", machine.copy_gbps)];
-    match speeds.into_iter().find(|(_, speed)| speed.is_some_and(|speed| speed <= 0.0)) {
+    match speeds.into_iter().find(|(_, speed)| speed.is_some_and(|speed| !SPEEDS.contains(&speed))) {
         Some((name, speed)) => Err(format!("{name} is {}", speed.unwrap_or_default())),
         None => Ok(()),
     }
@@ -211,9 +232,20 @@ fn check_machine(machine: &Machine) -> Result<(), String> {
 
 fn counted(value: Value) -> Result<Profiled, String> {
     let row: Profiled = typed(value)?;
-    match row.counters.iter().find(|(_, count)| **count < 0.0) {
-        Some((name, count)) => Err(format!("{name} is {count}: nothing is counted less often than never")),
-        None => Ok(row),
+    check_counters(&row.counters)?;
+    Ok(row)
+}
+
+/// Counts that something can have.
+pub(crate) fn check_counters(counters: &BTreeMap<String, f64>) -> Result<(), String> {
+    match counters.iter().find(|(_, count)| !(0.0..=MOST_COUNTED).contains(*count)) {
+        Some((name, count)) if *count < 0.0 => {
+            Err(format!("{name} is {count}: nothing is counted less often than never"))
+        }
+        Some((name, count)) => {
+            Err(format!("{name} is {count}: nothing is counted more often than {MOST_COUNTED:e} times"))
+        }
+        None => Ok(()),
     }
 }
 
@@ -277,7 +309,7 @@ fn check_times(timed: &Timed, bytes: u64, peak_gbps: Option<f64>) -> Result<(), 
         return Err(format!("sm_mhz has {} clocks, and there are {count} samples", timed.sm_mhz.len()));
     }
     let others = [("share_of_copy", timed.share_of_copy), ("cycles", timed.cycles)];
-    match others.into_iter().find(|(_, value)| value.is_some_and(|value| value < 0.0)) {
+    match others.into_iter().find(|(_, value)| value.is_some_and(|value| !(0.0..=MOST_COUNTED).contains(&value))) {
         Some((name, value)) => Err(format!("{name} is {}", value.unwrap_or_default())),
         None => Ok(()),
     }
@@ -324,6 +356,15 @@ mod tests {
         let mut killed = report();
         killed["unfinished"] = true.into();
         assert!(bench(&killed.to_string()).expect("it makes sense").unfinished);
+    }
+
+    #[test]
+    fn a_process_is_one_of_as_many_as_there_can_be() {
+        for (rank, of) in [(2, 2), (0, 50_000_000)] {
+            let mut report = report();
+            report["provenance"] = json!({ "process": { "rank": rank, "of": of, "local_rank": null, "host": "n" } });
+            assert!(refused(&report).contains(&format!("it is number {rank} of {of}")), "{}", refused(&report));
+        }
     }
 
     /// Each fault in one field of the one row, and what is said of it.
@@ -386,6 +427,8 @@ mod tests {
         for (field, value, says) in [
             ("kind", json!("simulator"), "it was simulated"),
             ("sm_count", json!(0), "its machine: sm_count is 0"),
+            ("sm_count", json!(4_294_967_295u32), "its machine: sm_count is 4294967295: a GPU has 1 to 16384"),
+            ("peak_gbps", json!(1e-320), "its machine: peak_gbps is 0.000"),
             ("peak_gbps", json!(-1.0), "its machine: peak_gbps is -1"),
             ("l2_bytes", json!("many"), "its machine: l2_bytes: invalid type: string \"many\""),
         ] {

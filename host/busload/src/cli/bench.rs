@@ -151,6 +151,9 @@ fn measure(
     let runs = runs_on_gpu(suite, matches, Sizes::Large, machine.sm_count)?;
     let from = matches.get_one::<usize>("from").copied();
     let moved = moved(matches, &machine)?;
+    if matches.get_one::<String>("resume").is_some_and(|file| file == "-") {
+        return Err(Usage(anyhow::anyhow!("--resume -: standard input is not gone on with: name a file")).into());
+    }
     let resumed = matches.get_one::<String>("resume").map(|file| of_device(file, &machine, is_one_of_many));
     let before = resumed.as_ref().map(|file| going_on(file, &machine, &ptx.into(), &sampling)).transpose()?.flatten();
     let mut exports = match from {
@@ -158,12 +161,13 @@ fn measure(
         None => Exports::open_as(matches, |file| of_device(file, &machine, is_one_of_many))?,
     };
     let file = match matches.get_one::<PathBuf>("out-dir") {
-        Some(folder) => Some(("--out-dir", in_folder(folder, suite, &machine)?)),
+        Some(folder) => Some(("--out-dir", in_folder(folder, suite, &machine, is_one_of_many)?)),
         None => resumed.map(|file| ("--resume", file)),
     };
     if let (Some((option, file)), None) = (file, from) {
         exports.json = Some(Target::open(option, &file).map_err(Usage)?);
     }
+    exports.are_files_of_their_own(matches.get_many("profile").into_iter().flatten())?;
     let first = first_line(matches, &machine, &sampling);
     let mut output = Output::new("bench", machine, ptx, exports, runs.len());
     output.report.sampling = Some(sampling);
@@ -196,12 +200,14 @@ fn own_gpu(process: &Process, listed: u32) -> Result<u32, Usage> {
 }
 
 /// The file of a GPU in a folder, which is made if it is not there: no two processes have the same.
-fn in_folder(folder: &Path, suite: &Suite, machine: &Machine) -> Result<String, Usage> {
+fn in_folder(folder: &Path, suite: &Suite, machine: &Machine, is_one_of_many: bool) -> Result<String, Usage> {
     let shown = folder.display();
     std::fs::create_dir_all(folder).with_context(|| format!("--out-dir {shown}: no folder can be made there"))?;
+    let device = machine.device.unwrap_or(0);
     let name = match &provenance::of(suite).process {
+        Some(Process { rank, host, .. }) if is_one_of_many => format!("{host}-rank{rank}-gpu{device}.json"),
         Some(Process { rank, host, .. }) => format!("{host}-rank{rank}.json"),
-        None => format!("{}-gpu{}.json", provenance::host(), machine.device.unwrap_or(0)),
+        None => format!("{}-gpu{device}.json", provenance::host()),
     };
     let plain = |c: char| if c.is_alphanumeric() || "-_.".contains(c) { c } else { '_' };
     Ok(folder.join(name.chars().map(plain).collect::<String>()).to_string_lossy().into_owned())

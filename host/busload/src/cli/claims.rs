@@ -43,6 +43,7 @@ pub(super) fn run(_: &Suite, matches: &ArgMatches) -> Result<bool> {
         .into());
     }
     let exports = Exports::open(matches)?;
+    exports.are_files_of_their_own(matches.get_many("results").into_iter().flatten())?;
     files.iter().filter(|(_, results)| results.unfinished).for_each(|(file, _)| say_unfinished(file));
     let evidence = claims::Cached::new(files.into_iter().map(|(_, results)| results).collect());
     let judged = claims::judge(&evidence);

@@ -2,8 +2,8 @@
 
 use super::Usage;
 use super::options::exports;
-use super::output::{Exports, read_results};
-use crate::compare;
+use super::output::{Exports, read_results, say_all};
+use crate::compare::{self, Against, Comparison, Row};
 use crate::record::SCHEMA;
 use crate::report;
 use crate::suite::Suite;
@@ -52,7 +52,7 @@ pub(super) fn command(_: &Suite) -> Command {
             Arg::new("fail-if-slower")
                 .long("fail-if-slower")
                 .value_name("PERCENT")
-                .help("Exit status 1 only if a row is slower by more than this, as in 5%, or failed")
+                .help("Exit status 1 only if a row takes longer by more than this, as in 5%, or failed")
                 .value_parser(percent),
         )
         .args(exports())
@@ -72,17 +72,36 @@ pub(super) fn run(_: &Suite, matches: &ArgMatches) -> Result<bool> {
     let read = read_results("", reference)?;
     let results = files.iter().map(|file| read_results("", file)).collect::<Result<Vec<_>, _>>()?;
     let exports = Exports::open(matches)?;
+    exports.are_files_of_their_own(files.iter().copied().chain([reference]))?;
     let tolerance: f64 = *matches.get_one("tolerance").expect("has a default");
     let beside: Vec<_> = files.iter().map(|file| file.as_str()).zip(&results).collect();
     let compared = compare::compare((reference, &read), &beside, tolerance).map_err(|error| Usage(error.into()))?;
     let object = serde_json::json!({ "schema": SCHEMA, "command": "compare", "comparison": compared });
     exports.write(
         &object,
-        &object["comparison"]["rows"],
+        &serde_json::Value::from(one_a_line(&compared)),
         || report::comparison_markdown(&compared),
         || report::comparison_table(&compared),
     )?;
+    if exports.talk.quiet {
+        say_all(report::comparison_failures(&compared).into_iter());
+    }
     Ok(!compared.is_worse(matches.get_one::<f64>("fail-if-slower").copied().unwrap_or(0.0)))
+}
+
+/// What each of the results has of each case.
+fn one_a_line(compared: &Comparison) -> Vec<serde_json::Value> {
+    let of_row = |row: &Row| {
+        let each = row.results.iter().zip(&compared.results).filter_map(|(against, source)| {
+            let Against { ms, speed, speed_in_cycles, verdict } = (*against)?;
+            Some(serde_json::json!({
+                "kernel": row.kernel, "case": row.case, "reference_ms": row.reference_ms, "file": source.file, "ms": ms, "speed": speed,
+                "speed_in_cycles": speed_in_cycles, "verdict": verdict,
+            }))
+        });
+        each.collect::<Vec<_>>()
+    };
+    compared.rows.iter().flat_map(of_row).collect()
 }
 
 #[cfg(test)]

@@ -59,11 +59,14 @@ pub(super) fn devices(matches: &ArgMatches, listed: impl Fn() -> Result<u32, Gpu
             );
         }
     }
-    let is_stream = matches.get_one::<String>("json").is_some_and(|file| file == "-");
-    if devices.len() > 1 && is_stream {
-        return Err(
-            anyhow::anyhow!("--json -: standard output takes the report of one GPU: name a file, or one GPU").into()
-        );
+    let is_stream = |option: &&str| matches.get_one::<String>(option).is_some_and(|file| file == "-");
+    if let Some(option) =
+        ["json", "csv", "markdown"].iter().find(|option| is_stream(option)).filter(|_| devices.len() > 1)
+    {
+        return Err(anyhow::anyhow!(
+            "--{option} -: standard output takes the report of one GPU: name a file, or one GPU"
+        )
+        .into());
     }
     Ok(devices)
 }

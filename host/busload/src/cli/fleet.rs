@@ -2,8 +2,8 @@
 
 use super::Usage;
 use super::options::exports;
-use super::output::{Exports, read_results, say_unfinished};
-use crate::fleet::{self, Rules};
+use super::output::{Exports, read_results, say_all, say_unfinished};
+use crate::fleet::{self, Fleet, Gpu, Rules};
 use crate::plots;
 use crate::record::SCHEMA;
 use crate::report;
@@ -66,6 +66,14 @@ pub(super) fn run(_: &Suite, matches: &ArgMatches) -> Result<bool> {
     let all = files.iter().map(|file| Ok((file.clone(), read_results("", file)?)));
     let all = all.collect::<Result<Vec<_>, Usage>>()?;
     let exports = Exports::open(matches)?;
+    if let Some(file) = exports.paths().find(|file| is_result_in(folder, file)) {
+        return Err(Usage(anyhow::anyhow!(
+            "{}: fleet reads each .json of {} as a GPU's results: write it into another folder",
+            file.display(),
+            folder.display()
+        ))
+        .into());
+    }
     all.iter().filter(|(_, results)| results.unfinished).for_each(|(file, _)| say_unfinished(file));
     let rule = |name| *matches.get_one::<f64>(name).expect("has a default");
     let fleet = fleet::judge(&all, Rules { slower: rule("slower"), z_score: rule("z-score") });
@@ -73,13 +81,38 @@ pub(super) fn run(_: &Suite, matches: &ArgMatches) -> Result<bool> {
     let page = exports.page(|| plots::fleet_page(&fleet));
     let written = exports.write(
         &object,
-        &object["fleet"]["gpus"],
+        &serde_json::Value::from(rows(&fleet)),
         || report::fleet_markdown(&fleet),
         || report::fleet_table(&fleet),
     );
     // What one of them cannot take, the others have.
     page.and(written)?;
+    if exports.talk.quiet && !fleet.is_well() {
+        say_all(report::alarms(&fleet).into_iter());
+    }
     Ok(fleet.is_well())
+}
+
+/// Whether a file would be taken for results of the folder.
+fn is_result_in(folder: &Path, file: &Path) -> bool {
+    let parent = file.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let is_same =
+        parent.canonicalize().ok().zip(folder.canonicalize().ok()).is_some_and(|(parent, folder)| parent == folder);
+    is_same && file.extension().is_some_and(|extension| extension == "json")
+}
+
+/// What stands in a row of a table: the lists are counted.
+fn rows(fleet: &Fleet) -> Vec<serde_json::Value> {
+    let row = |gpu: &Gpu| {
+        let throttled: Vec<_> = gpu.throttled.iter().map(|(reason, cases)| format!("{reason} ({cases})")).collect();
+        serde_json::json!({
+            "file": gpu.file, "name": gpu.name, "id": gpu.id, "device": gpu.device, "process": gpu.process, "speed": gpu.speed,
+            "cases": gpu.cases, "slow_cases": gpu.outliers.len(), "failed_cases": gpu.failed.len(), "discarded": gpu.discarded,
+            "temperature_c": gpu.temperature_c, "throttled": throttled.join(", "), "unfinished": gpu.unfinished,
+            "look_at_it": gpu.is_suspect(),
+        })
+    };
+    fleet.gpus.iter().map(row).collect()
 }
 
 /// The files of results in a folder, in the order of their names.

@@ -12,7 +12,7 @@ use anyhow::{Context, Result};
 use clap::ArgMatches;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
@@ -46,7 +46,7 @@ impl Output {
 
     /// The file that the JSON goes to, if it goes to one.
     pub(super) fn file(&self) -> Option<&Path> {
-        if let Some(Target::File { path, .. }) = &self.exports.json { Some(path) } else { None }
+        self.exports.json.as_ref().and_then(Target::path)
     }
 
     /// Goes on with a report: its results are not to be had again.
@@ -246,11 +246,29 @@ impl Exports {
             let taken = taken.map(|option| format!("--{option} -")).collect::<Vec<_>>().join(" ");
             return Err(anyhow::anyhow!("{taken}: standard output takes one of them, so name a file").into());
         }
+        own.are_files_of_their_own([])?;
         Ok(own)
     }
 
+    /// Those that were named, each with its option.
+    pub(super) fn named(&self) -> impl Iterator<Item = (&'static str, &Target)> {
+        let Self { json, csv, markdown, html, .. } = self;
+        let named = [("--json", json), ("--csv", csv), ("--markdown", markdown), ("--html", html)];
+        named.into_iter().filter_map(|(option, target)| Some((option, target.as_ref()?)))
+    }
+
     fn all(&self) -> impl Iterator<Item = &Target> {
-        [&self.json, &self.csv, &self.markdown, &self.html].into_iter().flatten()
+        self.named().map(|(_, target)| target)
+    }
+
+    /// The files that are written.
+    pub(super) fn paths(&self) -> impl Iterator<Item = &Path> {
+        self.all().filter_map(Target::path)
+    }
+
+    /// Refuses files that two options name, or that are read too.
+    pub(super) fn are_files_of_their_own<'a>(&self, read: impl IntoIterator<Item = &'a String>) -> Result<(), Usage> {
+        are_files_of_their_own(self.named(), read)
     }
 
     /// Whether standard output is taken by one of them.
@@ -297,6 +315,32 @@ impl Exports {
 pub(super) fn read_results(option: &str, file: &str) -> Result<Results, Usage> {
     let text = input::text(file, input::RESULTS).map_err(|error| anyhow::anyhow!("{option}{error}"))?;
     Ok(results::bench(&text).with_context(|| format!("{option}{file}"))?)
+}
+
+/// Refuses files that are written twice, each with the option that names it, or that are read too: one of them would be lost.
+pub(super) fn are_files_of_their_own<'a, 't>(
+    written: impl IntoIterator<Item = (&'static str, &'t Target)>,
+    read: impl IntoIterator<Item = &'a String>,
+) -> Result<(), Usage> {
+    let mut known: Vec<_> =
+        read.into_iter().map(|file| (place(Path::new(file)), "it is read too".to_owned())).collect();
+    for (option, path) in written.into_iter().filter_map(|(option, target)| Some((option, target.path()?))) {
+        let place = place(path);
+        if let Some((_, why)) = known.iter().find(|(other, _)| *other == place) {
+            return Err(anyhow::anyhow!("{option} {}: {why}, so name another file", path.display()).into());
+        }
+        known.push((place, format!("{option} is written there")));
+    }
+    Ok(())
+}
+
+/// Where a file is or will be, by whatever name.
+fn place(path: &Path) -> PathBuf {
+    path.canonicalize().unwrap_or_else(|_| {
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let folder = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
+        path.file_name().map_or_else(|| folder.clone(), |name| folder.join(name))
+    })
 }
 
 /// Says what failed.

@@ -2,7 +2,7 @@
 
 use super::Usage;
 use super::options::{axes, chosen, exports, machine, threads, verbose};
-use super::output::{Exports, Progress, say_all, say_unfinished};
+use super::output::{Exports, Progress, are_files_of_their_own, say_all, say_unfinished};
 use super::selection::{file_of_ptx, fronts, load_ptx, on_ptx, runs_on_gpu};
 use crate::cases::{Run, Sizes};
 use crate::front::Front;
@@ -145,6 +145,8 @@ pub(super) fn run(suite: &Suite, matches: &ArgMatches) -> Result<bool> {
     };
     let exports = Exports::open(matches)?;
     let timeline = Asked::new(matches, &chip, &runs, &exports)?;
+    let named = exports.named().chain(timeline.iter().map(|asked| ("--timeline", &asked.target)));
+    are_files_of_their_own(named, matches.get_many("measured").into_iter().flatten())?;
     let threads = matches.get_one::<u32>("threads").map_or(Effort::default().threads, |threads| *threads as usize);
     let workers = threads.min(runs.len()).max(1);
     let most = matches.get_one::<u64>("replay").copied().expect("has a default");

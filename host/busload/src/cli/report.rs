@@ -1,7 +1,7 @@
 //! `report`: plots of results, on one page or alone.
 
 use super::Usage;
-use super::output::say_unfinished;
+use super::output::{are_files_of_their_own, say_unfinished};
 use crate::input;
 use crate::plots::{self, Material};
 use crate::report::Target;
@@ -59,6 +59,7 @@ pub(super) fn run(suite: &Suite, matches: &ArgMatches) -> Result<bool> {
     let picture = picture(output, plot.is_some())?;
     let target = Target::open("--output", output).map_err(Usage)?;
     let files = matches.get_many::<String>("files").expect("is required");
+    are_files_of_their_own([("--output", &target)], files.clone())?;
     let read = |file: &String| -> Result<_, Usage> {
         Ok((file.clone(), input::text(file, input::RESULTS).map_err(|error| anyhow::anyhow!("{error}"))?))
     };

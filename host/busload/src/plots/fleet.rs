@@ -13,6 +13,7 @@ use std::collections::BTreeMap;
 #[must_use]
 pub fn fleet_page(fleet: &Fleet) -> String {
     let suspects = fleet.gpus.iter().filter(|gpu| gpu.is_suspect()).count();
+    let names = models(fleet).into_iter().map(|(name, _)| name).collect::<Vec<_>>().join(", ");
     let heading = match fleet.gpus.len() {
         1 => "A fleet of one GPU".to_owned(),
         count => format!(
@@ -22,6 +23,7 @@ pub fn fleet_page(fleet: &Fleet) -> String {
     };
     let body = html::fill(include_str!("fleet.html"), |part| match part {
         "heading" => markup(&heading),
+        "names" => markup(&names),
         "verdicts" => verdicts(fleet).iter().map(|line| format!("<li>{}</li>\n", markup(line))).collect(),
         "gpus" => figure(&gpus(fleet)),
         "kernels" => kernels(fleet).as_ref().map(figure).unwrap_or_default(),
@@ -278,6 +280,7 @@ mod tests {
             }],
             missing: Vec::new(),
             twice: Vec::new(),
+            differences: Vec::new(),
         };
         let page = fleet_page(&fleet);
         for text in [
@@ -303,6 +306,7 @@ mod tests {
             kernels: Vec::new(),
             missing: Vec::new(),
             twice: Vec::new(),
+            differences: Vec::new(),
         };
         let page = fleet_page(&alone);
         assert!(page.contains("No case is slow.") && !page.contains("furthest apart"), "{page}");

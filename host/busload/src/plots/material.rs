@@ -99,6 +99,19 @@ struct Predictions {
     results: Vec<predict::Row>,
 }
 
+/// Times that a launch can take, and counts that something can have.
+fn check(row: &predict::Row) -> Result<(), String> {
+    let predicted = row.prediction.as_ref().map(|prediction| ("predicted_ms", prediction.predicted_ms));
+    let times = predicted.into_iter().chain(row.measured_ms.map(|ms| ("measured_ms", ms)));
+    for (name, ms) in times {
+        if !results::TIMES.contains(&ms) {
+            let (least, most) = results::TIMES.into_inner();
+            return Err(format!("{name} is {ms}: a launch takes {least:e} to {most:e} ms"));
+        }
+    }
+    results::check_counters(&row.measured_counters)
+}
+
 /// A kernel and a case.
 type Key = (String, String);
 
@@ -161,7 +174,14 @@ impl Gathered {
                 Measurement::Profile { machine, rows, .. } => self.profiles.push((machine, rows)),
                 Measurement::Bench(_) => unreachable!("its command is `profile`"),
             },
-            "predict" => self.predictions.push(typed(serde_json::from_str(text).map_err(no_report)?)?),
+            "predict" => {
+                let predictions: Predictions = typed(serde_json::from_str(text).map_err(no_report)?)?;
+                for (i, row) in predictions.results.iter().enumerate() {
+                    check(row)
+                        .map_err(|problem| format!("row {} ({} on {}): {problem}", i + 1, row.kernel, row.case))?;
+                }
+                self.predictions.push(predictions);
+            }
             "simulate" | "bench" => {
                 let report: Report = typed(serde_json::from_str(text).map_err(no_report)?)?;
                 self.simulated.extend(report.results.iter().filter_map(counted));
@@ -186,18 +206,16 @@ impl Gathered {
         let mut known = Subjects { all: BTreeMap::new(), lengths: [names.len(), forecasts.len()] };
         for (place, ((_, results), label)) in self.benches.iter().zip(labels).enumerate() {
             let mut copies = Vec::new();
-            let mut family = String::new();
-            for row in &results.rows {
+            for (number, row) in results.rows.iter().enumerate() {
                 let Ok(timed) = &row.timed else { continue };
                 if row.family == "library" && row.params.is_empty() {
                     copies.push([row.bytes as f64, timed.gbps]);
                     continue;
                 }
-                // A library's routine stands behind the kernel that it is measured beside.
-                if row.family != "library" {
-                    family.clone_from(&row.family);
-                }
-                let subject = known.subject(&row.kernel, &family, &row.case, &row.params, row.bytes);
+                // A library's routine stands before the kernel that it is measured beside.
+                let beside = results.rows[number..].iter().find(|row| row.family != "library");
+                let family = beside.map_or(row.family.as_str(), |row| row.family.as_str());
+                let subject = known.subject(&row.kernel, family, &row.case, &row.params, row.bytes);
                 subject.measured[place] = Some(timed.clone());
                 subject.moved[place] = row.moved.filter(|bytes| *bytes > 0).map(|bytes| bytes as f64);
             }

@@ -5,6 +5,7 @@ use super::material::{Material, Subject};
 use super::picture::{Axis, Curves, Ink, Layer, Marker, Name, Picture, Plot, Scale, Stroke, Table};
 use super::text::number;
 use crate::predict::FITTED_ON;
+use crate::report::signed;
 use std::collections::BTreeSet;
 
 /// How far a prediction is off before it is out of the bounds that are drawn.
@@ -102,7 +103,7 @@ fn table(material: &Material, points: &[Point<'_>]) -> Table {
     let row = |point: &Point<'_>| {
         let mut row = vec![point.subject.kernel.clone(), point.subject.case.clone()];
         row.extend(several.then(|| material.forecasts[point.forecast].chip.clone()));
-        row.extend([number(point.measured), number(point.predicted), format!("{:+.0} %", 100.0 * point.error())]);
+        row.extend([number(point.measured), number(point.predicted), signed(point.error())]);
         row
     };
     Table { columns, rows: points.iter().map(row).collect() }

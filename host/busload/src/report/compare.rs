@@ -3,7 +3,7 @@
 use super::escape::{markdown, terminal};
 use super::table::{Column, Layout};
 use super::width::{width, wrapped};
-use crate::compare::{Against, Comparison, Source, Verdict};
+use crate::compare::{Against, Comparison, Row, Source, Verdict};
 use crate::timing::L2;
 use std::collections::BTreeMap;
 
@@ -26,6 +26,19 @@ pub fn comparison_markdown(comparison: &Comparison) -> String {
     format!("# Comparison\n\n{}\n\n{table}\n{}\n", lines(heading(comparison), "\n"), lines(summary(comparison), "\n"))
 }
 
+/// What is slower or failed, in a line each.
+pub fn comparison_failures(comparison: &Comparison) -> Vec<String> {
+    let of_row = |row: &Row| {
+        let each = row.results.iter().zip(&comparison.results).filter_map(|(against, source)| {
+            let against = against.filter(|against| [Verdict::Slower, Verdict::Failed].contains(&against.verdict))?;
+            let speed = against.speed.map(|speed| format!(", speed {speed:.3}")).unwrap_or_default();
+            Some(format!("{} on {} is {} in {}{speed}", row.kernel, row.case, against.verdict.name(), source.file))
+        });
+        each.collect::<Vec<_>>()
+    };
+    comparison.rows.iter().flat_map(of_row).collect()
+}
+
 /// One result has its columns, of several each has one: its speed, and the verdict.
 fn layout(comparison: &Comparison, fit: impl Fn(&str) -> String) -> Layout {
     let number = |number: Option<f64>, digits| number.map_or_else(|| "-".to_owned(), |n| format!("{n:.digits$}"));
@@ -41,7 +54,7 @@ fn layout(comparison: &Comparison, fit: impl Fn(&str) -> String) -> Layout {
     }
     let mut layout = Layout::new(columns);
     for row in &comparison.rows {
-        let mut cells = vec![fit(&row.kernel), fit(&row.case), number(Some(row.reference_ms), 4)];
+        let mut cells = vec![fit(&row.kernel), fit(&row.case), number(row.reference_ms, 4)];
         match &row.results[..] {
             [Some(Against { ms, speed, speed_in_cycles, verdict })] => cells.extend([
                 number(*ms, 4),
@@ -103,7 +116,6 @@ fn summary(comparison: &Comparison) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::compare::Row;
     use crate::record::PtxRecord;
 
     #[test]
@@ -122,7 +134,7 @@ mod tests {
         let row = |kernel: &str, results_ms: Option<f64>, verdict| Row {
             kernel: kernel.into(),
             case: "4096x4096".into(),
-            reference_ms: 1.0,
+            reference_ms: Some(1.0),
             results: vec![against(results_ms, verdict)],
         };
         let mut comparison = Comparison {

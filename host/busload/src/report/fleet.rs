@@ -124,6 +124,28 @@ const NAMED: usize = 3;
 
 /// What is to be looked at, and how it was judged: a line each.
 pub(crate) fn verdicts(fleet: &Fleet) -> Vec<String> {
+    let mut lines = alarms(fleet);
+    lines.extend(fleet.differences.iter().cloned());
+    let suspect = fleet.gpus.iter().filter(|gpu| gpu.is_suspect()).count();
+    let rules = fleet.rules;
+    lines.push(format!(
+        "{}: {} to look at.",
+        if fleet.gpus.len() == 1 { "1 GPU".to_owned() } else { format!("{} GPUs", fleet.gpus.len()) },
+        if suspect == 0 { "none".to_owned() } else { suspect.to_string() }
+    ));
+    lines.push(format!(
+        "Speed is the geometric mean over the cases, relative to the median of the GPUs of that name. A case is slow if it takes {:.1} % \
+         longer than that median and its robust z-score is above {}; of fewer than 4 GPUs, longer than on the fastest.",
+        100.0 * rules.slower, rules.z_score
+    ));
+    lines
+}
+
+/// So many ranks are named.
+const RANKS: usize = 16;
+
+/// What is to be looked at: a line each.
+pub fn alarms(fleet: &Fleet) -> Vec<String> {
     let mut lines = Vec::new();
     for gpu in fleet.gpus.iter().filter(|gpu| gpu.is_suspect()) {
         let mut said: Vec<String> = gpu.outliers.iter().take(NAMED).map(slow).collect();
@@ -132,27 +154,18 @@ pub(crate) fn verdicts(fleet: &Fleet) -> Vec<String> {
         said.extend((gpu.failed.len() > NAMED).then(|| format!("{} more failed", gpu.failed.len() - NAMED)));
         said.extend(gpu.alarms().map(|(reason, cases)| format!("NVML says {reason} after {cases} cases")));
         said.extend(gpu.unfinished.then(|| "its run was ended before its last case".to_owned()));
+        said.extend((gpu.cases == 0).then(|| "nothing was measured on it".to_owned()));
         lines.push(format!("{}: {}.", called(gpu), said.join("; ")));
     }
     if !fleet.missing.is_empty() {
-        let ranks = fleet.missing.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
-        lines.push(format!("No results of rank {ranks}."));
+        let ranks = fleet.missing.iter().take(RANKS).map(ToString::to_string).collect::<Vec<_>>().join(", ");
+        let more = fleet.missing.len().saturating_sub(RANKS);
+        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+        lines.push(format!("No results of rank {ranks}{more}."));
     }
     for [one, other] in &fleet.twice {
         lines.push(format!("{one} and {other} are of one GPU: give each process its own."));
     }
-    let suspect = fleet.gpus.iter().filter(|gpu| gpu.is_suspect()).count();
-    let rules = fleet.rules;
-    lines.push(format!(
-        "{} GPUs: {} to look at.",
-        fleet.gpus.len(),
-        if suspect == 0 { "none".to_owned() } else { suspect.to_string() }
-    ));
-    lines.push(format!(
-        "Speed is the geometric mean over the cases, relative to the median of the GPUs of that name. A case is slow if it takes {:.1} % \
-         longer than that median and its robust z-score is above {}; of fewer than 4 GPUs, longer than on the fastest.",
-        100.0 * rules.slower, rules.z_score
-    ));
     lines
 }
 

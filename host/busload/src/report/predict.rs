@@ -66,6 +66,13 @@ fn reasons(row: &Row) -> impl Iterator<Item = String> {
     because.chain(prediction_failure(row))
 }
 
+/// How far something is off, in per cent.
+pub(crate) fn signed(error: f64) -> String {
+    let percent = (100.0 * error).round();
+    // Neither above nor below.
+    if percent == 0.0 { "0 %".to_owned() } else { format!("{percent:+.0} %") }
+}
+
 /// Why nothing is predicted of a case, in a line.
 pub fn prediction_failure(row: &Row) -> Option<String> {
     row.error.as_ref().map(|error| format!("{} on {}: {error}", row.kernel, row.case))
@@ -101,7 +108,7 @@ fn cells(row: &Row) -> [String; 11] {
     let none = || "-".to_owned();
     let [l1, l2, dram] = row.errors_of_traffic();
     let count = |count: f64, error: Option<f64>| match error {
-        Some(error) => format!("{count:.0} ({:+.0} %)", 100.0 * error),
+        Some(error) => format!("{count:.0} ({})", signed(error)),
         None => format!("{count:.0}"),
     };
     let mut cells = std::array::from_fn(|_| none());
@@ -122,7 +129,7 @@ fn cells(row: &Row) -> [String; 11] {
         cells[9] = format!("{measured:.4}");
     }
     if let Some(error) = row.error_of_time() {
-        cells[10] = format!("{:+.0} %", 100.0 * error);
+        cells[10] = signed(error);
     }
     cells
 }

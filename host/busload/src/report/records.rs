@@ -1,6 +1,6 @@
 //! What came of runs, as tables on the terminal.
 
-use super::escape::markdown;
+use super::escape::{markdown, terminal};
 use super::table::{Column, Layout};
 use super::timed::{of_samples, remarks, timed};
 use super::verdict::verdict;
@@ -128,8 +128,9 @@ pub(super) fn below(records: &[Record], width: usize) -> String {
     let mut text = notes(records);
     for record in records {
         if let Some(error) = &record.error {
-            let message = error.message.replace('\n', "\n  ");
-            text += &format!("\n{} on {} ({}): {}\n  {message}\n", record.kernel, record.case, record.on, error.kind);
+            let head = format!("{} on {} ({}): {}", record.kernel, record.case, record.on, error.kind);
+            let message = error.message.split('\n').map(terminal).collect::<Vec<_>>().join("\n  ");
+            text += &format!("\n{}\n  {message}\n", terminal(&head));
         }
     }
     wrapped(&text, width, 0)

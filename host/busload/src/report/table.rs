@@ -2,7 +2,7 @@
 //! room is named below the table.
 
 use super::colour;
-use super::escape::markdown;
+use super::escape::{markdown, terminal};
 use super::width::wrapped;
 use comfy_table::{Cell, CellAlignment, ContentArrangement, Table, TableComponent, presets};
 use std::borrow::Cow;
@@ -75,9 +75,10 @@ impl Layout {
         Self { columns: columns.into(), rows: Vec::new() }
     }
 
-    /// Adds a row, with a cell for each column.
+    /// Adds a row, with a cell for each column. What acts on a terminal is shown, and does not act.
     pub(super) fn row(&mut self, cells: impl IntoIterator<Item = String>) {
-        let cells: Vec<_> = cells.into_iter().collect();
+        let lines = |cell: String| cell.split('\n').map(terminal).collect::<Vec<_>>().join("\n");
+        let cells: Vec<_> = cells.into_iter().map(lines).collect();
         debug_assert_eq!(cells.len(), self.columns.len());
         self.rows.push(cells);
     }
@@ -102,8 +103,9 @@ impl Layout {
             shown.retain(|&i| i != spare);
             hidden.push(spare);
         }
-        // What is still too much goes on in further tables.
+        // What is still too much goes on in further tables; a column that has no room beside the keys is wider than was asked for.
         while !fits(&shown, 1)
+            && shown.iter().filter(|&&i| !self.columns[i].is_key).count() > 1
             && let Some(last) = shown.pop_if(|i| !self.columns[*i].is_key)
         {
             apart.insert(0, last);
@@ -334,6 +336,21 @@ mod tests {
         No room for min ms, sectors read: a wider terminal shows
         more, --json all.
         ");
+    }
+
+    #[test]
+    fn a_name_that_leaves_no_room_is_drawn_wider_than_was_asked_for() {
+        for width in 1..60 {
+            let text = layout().fit(width);
+            assert!(text.contains("transpose_tiles_vec4_swizzled") && text.contains("0.5214"), "{width}:\n{text}");
+        }
+    }
+
+    #[test]
+    fn what_acts_on_a_terminal_is_shown() {
+        let mut layout = Layout::new([Column::key("kernel"), Column::text("id")]);
+        layout.row(["copy".to_owned(), "\u{1b}[2J".to_owned()]);
+        assert!(!layout.fit(100).contains('\u{1b}'), "{}", layout.fit(100));
     }
 
     #[test]

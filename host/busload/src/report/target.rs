@@ -34,6 +34,11 @@ pub struct Drafts {
 const PAUSE: u32 = 9;
 
 impl Target {
+    /// The file, if it is one.
+    pub fn path(&self) -> Option<&Path> {
+        if let Self::File { path, .. } = self { Some(path) } else { None }
+    }
+
     /// The target that an option names; `-` is standard output.
     ///
     /// # Errors

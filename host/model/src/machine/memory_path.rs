@@ -85,8 +85,8 @@ impl Machine {
             {
                 self.snapshots.push(self.snapshot(self.requests, now));
             }
-            self.retire(now, slot);
             self.record_depth(number, subpartition, now);
+            self.retire(now, slot);
             self.schedule_select(number * super::SUBPARTITIONS + subpartition, now);
         }
         self.serve_data_stage(number, now);
