@@ -138,14 +138,14 @@ fn accesses(text: &str) -> BTreeMap<&str, BTreeSet<(&'static str, &'static str, 
             Some("LDL" | "STL" | "LD" | "ST") => ("local or generic", "access"),
             _ => continue,
         };
-        let width = parts.filter_map(|part| match part {
+        let mut width = parts.filter_map(|part| match part {
             "U8" | "S8" => Some(1),
             "U16" | "S16" => Some(2),
             "64" => Some(8),
             "128" => Some(16),
             _ => None,
         });
-        all.entry(name).or_default().insert((space, direction, width.last().unwrap_or(4)));
+        all.entry(name).or_default().insert((space, direction, width.next_back().unwrap_or(4)));
     }
     all
 }

@@ -60,8 +60,16 @@ pub(super) fn manual(suite: &Suite, matches: &ArgMatches) -> Result<bool> {
 /// If that is no text.
 fn completions(suite: &Suite, shell: Shell) -> Result<String> {
     let mut text = Vec::new();
-    clap_complete::generate(shell, &mut super::command(suite), super::name(suite), &mut text);
+    clap_complete::generate(shell, &mut shown(&super::command(suite)), super::name(suite), &mut text);
     String::from_utf8(text).context("completions")
+}
+
+/// A command with the options alone that help shows: shells are told of no others.
+fn shown(command: &Command) -> Command {
+    let arguments = command.get_arguments().filter(|argument| !argument.is_hide_set()).cloned();
+    let shown_to_shells = Command::new(command.get_name().to_owned()).args(arguments);
+    let commands = command.get_subcommands().map(shown);
+    shown_to_shells.about(command.get_about().cloned().unwrap_or_default()).subcommands(commands)
 }
 
 /// Writes the completions of every shell to a folder, which is made if it is not there.
@@ -123,7 +131,8 @@ mod tests {
         assert_eq!(count, 1 + super::super::command(&BUSLOAD).get_subcommands().count());
         write_completions(&BUSLOAD, folder.path()).expect("completions");
         for file in ["busload.bash", "_busload", "busload.fish", "busload.elv", "_busload.ps1"] {
-            assert!(page(file).contains("max-blocks"), "{file}");
+            assert!(page(file).contains("max-blocks") && page(file).contains("parallel"), "{file}");
+            assert!(!page(file).contains("mock"), "{file} offers what help does not show");
         }
     }
 }
