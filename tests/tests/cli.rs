@@ -736,6 +736,16 @@ fn colours_are_for_terminals() {
         String::from_utf8(output.stdout).expect("text")
     };
     assert!(run("CLICOLOR_FORCE").contains("\u{1b}[38;5;9m no: "), "{}", run("CLICOLOR_FORCE"));
+    // A table that is said on standard error has none.
+    let mut said = Command::new(env!("CARGO_BIN_EXE_busload-under-test"));
+    said.current_dir(at.path()).env("CLICOLOR_FORCE", "1").args([
+        "simulate",
+        "-k",
+        "sync_missing_barrier",
+        "--json",
+        "-",
+    ]);
+    said.assert().code(1).stderr(predicate::str::contains("no: findings").and(predicate::str::contains("1b").not()));
     assert!(!run("NO_COLOR").contains('\u{1b}') && !run("TERM").contains('\u{1b}'));
 }
 

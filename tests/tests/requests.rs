@@ -288,6 +288,6 @@ fn accesses_of_nested_loops_are_counted_on_the_way() {
     let before = most_megabytes();
     let counted = requests(long_nest::KERNEL, Ok(plan), "src", Operation::Load);
     assert_eq!(counted, u64::from(outer) * u64::from(inner));
-    // Half a kilobyte for each access would be a gigabyte.
-    assert!(most_megabytes() < before + 200, "{} MB, {before} before", most_megabytes());
+    // Half a kilobyte for each access would be a gigabyte. Tests beside this one take some memory too.
+    assert!(most_megabytes() < before + 500, "{} MB, {before} before", most_megabytes());
 }

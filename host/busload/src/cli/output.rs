@@ -247,6 +247,9 @@ impl Exports {
             return Err(anyhow::anyhow!("{taken}: standard output takes one of them, so name a file").into());
         }
         own.are_files_of_their_own([])?;
+        if own.take_standard_output() {
+            report::plain_tables();
+        }
         Ok(own)
     }
 

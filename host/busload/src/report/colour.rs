@@ -3,25 +3,27 @@
 use anstream::{AutoStream, ColorChoice};
 use anstyle::{AnsiColor, Style};
 use comfy_table::Color;
-use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Whether standard output and standard error take colours; neither does until a program has asked.
-static TAKEN: OnceLock<[bool; 2]> = OnceLock::new();
+/// Whether tables have colours, and lines on standard error; neither do until a program has asked.
+static TABLES: AtomicBool = AtomicBool::new(false);
+static LINES: AtomicBool = AtomicBool::new(false);
 
 /// Allows colours on those of this process's outputs that are terminals, as far as `NO_COLOR`, `CLICOLOR_FORCE` and `TERM` do.
 pub fn allow_colours() {
     let takes = |choice| choice != ColorChoice::Never;
-    TAKEN
-        .get_or_init(|| [takes(AutoStream::choice(&std::io::stdout())), takes(AutoStream::choice(&std::io::stderr()))]);
+    TABLES.store(takes(AutoStream::choice(&std::io::stdout())), Ordering::Relaxed);
+    LINES.store(takes(AutoStream::choice(&std::io::stderr())), Ordering::Relaxed);
 }
 
-fn taken() -> [bool; 2] {
-    TAKEN.get().copied().unwrap_or_default()
+/// Has tables go without colours: standard output is a file's alone, and they are said on standard error.
+pub fn plain_tables() {
+    TABLES.store(false, Ordering::Relaxed);
 }
 
 /// Whether tables have colours.
 pub(super) fn of_tables() -> bool {
-    taken()[0]
+    TABLES.load(Ordering::Relaxed)
 }
 
 /// The colour of a verdict in a table, if it has one: red is what somebody should look at, green what got better.
@@ -32,7 +34,7 @@ pub(super) fn of_verdict(cell: &str) -> Option<Color> {
 
 /// A line for standard error, with what it begins with in its colour.
 pub(super) fn of_line(line: &str) -> String {
-    if taken()[1] { painted(line) } else { line.to_owned() }
+    if LINES.load(Ordering::Relaxed) { painted(line) } else { line.to_owned() }
 }
 
 fn painted(line: &str) -> String {

@@ -24,7 +24,7 @@ mod width;
 pub(crate) use crate::why::percent;
 pub use check::check;
 pub use claims::{claims_markdown, claims_table};
-pub use colour::allow_colours;
+pub use colour::{allow_colours, plain_tables};
 pub use compare::{comparison_failures, comparison_markdown, comparison_table};
 pub use csv::csv;
 pub use fleet::{alarms, fleet_markdown, fleet_table};
@@ -66,7 +66,6 @@ pub fn print_bytes(bytes: &[u8]) -> Result<()> {
 
 /// Says a line, or some, on standard error. If nobody can hear it, the work goes on.
 pub fn say(text: &str) {
-    let text = anstream::adapter::strip_str(text.trim_end()).to_string();
-    let lines: Vec<_> = text.split('\n').map(|line| colour::of_line(&escape::terminal(line))).collect();
+    let lines: Vec<_> = text.trim_end().split('\n').map(|line| colour::of_line(&escape::terminal(line))).collect();
     let _ = writeln!(std::io::stderr(), "{}", lines.join("\n"));
 }
