@@ -323,6 +323,10 @@ fn what_makes_no_sense_is_refused_with_the_way_out() {
     write("claims.json", "{\"schema\": 1, \"command\": \"claims\"}");
     write("odd.json", "[]");
     write("empty.json", "{\"schema\": 1, \"command\": \"predict\", \"chip\": \"A\", \"results\": []}");
+    let predicted = std::fs::read_to_string(root().join("results/nvidia-h200/predicted.json")).expect("predictions");
+    let mut predicted: Value = serde_json::from_str(&predicted).expect("JSON");
+    predicted["results"][1]["predicted_ms"] = (-1).into();
+    write("negative.json", &predicted.to_string());
     let before = folder.path().read_dir().expect("the folder").count();
     for (arguments, reason) in [
         (
@@ -343,6 +347,7 @@ fn what_makes_no_sense_is_refused_with_the_way_out() {
         (&["absent.json", "-o", "page.html"], "absent.json: "),
         (&["claims.json", "-o", "page.html"], "claims.json: it is what `claims --json` writes: give what `bench`"),
         (&["odd.json", "-o", "page.html"], "odd.json: it is no report of busload"),
+        (&["negative.json", "-o", "page.html"], "predicted_ms is -1: a launch takes 1e-6 to 1e9 ms"),
         (&["empty.json", "-o", "page.html"], "empty.json: no time in it was measured or predicted"),
     ] {
         let assert = busload(folder.path(), &[&["report"], arguments].concat()).code(2).stdout("");
