@@ -142,6 +142,18 @@ impl Gpu {
         self.throttled.iter().filter(is_alarm).map(|(reason, cases)| (reason.as_str(), *cases))
     }
 
+    /// NVML's reasons for lower clocks, each with the number of cases, in words.
+    #[must_use]
+    pub fn throttled_by(&self) -> String {
+        self.throttled.iter().map(|(reason, cases)| format!("{reason} ({cases})")).collect::<Vec<_>>().join(", ")
+    }
+
+    /// Whether somebody should look at it, in words.
+    #[must_use]
+    pub fn verdict(&self) -> &'static str {
+        if self.is_suspect() { "look at it" } else { "well" }
+    }
+
     /// Whether somebody should look at it.
     #[must_use]
     pub fn is_suspect(&self) -> bool {

@@ -199,7 +199,7 @@ fn each<T>(rows: Vec<Value>, mut read: impl FnMut(Value) -> Result<T, String>) -
     rows.into_iter().enumerate().map(row).collect()
 }
 
-/// More multiprocessors than any GPU has.
+/// More SMs than any GPU has.
 const MOST_SMS: u32 = 1 << 14;
 
 /// More processes than any launcher starts.
@@ -209,7 +209,9 @@ fn check_process(process: &Process) -> Result<(), String> {
     let Process { rank, of, .. } = process;
     match rank < of && *of <= MOST_PROCESSES {
         true => Ok(()),
-        false => Err(format!("provenance.process: it is number {rank} of {of}, of {MOST_PROCESSES} at most")),
+        false => Err(format!(
+            "provenance.process: its rank is {rank} of {of}: ranks go from 0, and there are {MOST_PROCESSES} at most"
+        )),
     }
 }
 
@@ -363,7 +365,7 @@ mod tests {
         for (rank, of) in [(2, 2), (0, 50_000_000)] {
             let mut report = report();
             report["provenance"] = json!({ "process": { "rank": rank, "of": of, "local_rank": null, "host": "n" } });
-            assert!(refused(&report).contains(&format!("it is number {rank} of {of}")), "{}", refused(&report));
+            assert!(refused(&report).contains(&format!("its rank is {rank} of {of}")), "{}", refused(&report));
         }
     }
 

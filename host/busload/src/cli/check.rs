@@ -2,7 +2,7 @@
 
 use super::Usage;
 use super::options::{axes, chosen, json_option, of_simulator};
-use super::output::{Progress, Talk, json};
+use super::output::{Progress, Verbosity, json};
 use super::selection::{idle, runs, simulator_options, values};
 use crate::cases::{Run, Sizes};
 use crate::check::{self, ANY_CASE, Budgets, Commit, Counted, Invalid, Launches, Rules, Subject};
@@ -243,7 +243,7 @@ impl<'a> Asked<'a> {
     }
 
     fn count(&self) -> Vec<Counted> {
-        let progress = Progress::new(self.jobs.len() as u64, Talk::default());
+        let progress = Progress::new(self.jobs.len() as u64, Verbosity::default());
         let counted = self.jobs.iter().map(|job| {
             let counted = match job {
                 Job::Run(run) => {

@@ -83,7 +83,7 @@ pub(super) fn run(_: &Suite, matches: &ArgMatches) -> Result<bool> {
         || report::comparison_markdown(&compared),
         || report::comparison_table(&compared),
     )?;
-    if exports.talk.quiet {
+    if exports.verbosity.quiet {
         say_all(report::comparison_failures(&compared).into_iter());
     }
     Ok(!compared.is_worse(matches.get_one::<f64>("fail-if-slower").copied().unwrap_or(0.0)))

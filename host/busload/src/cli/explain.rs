@@ -2,7 +2,7 @@
 
 use super::Usage;
 use super::options::{axes, json_option, list, machine, of_simulator};
-use super::output::{Progress, Talk, json};
+use super::output::{Progress, Verbosity, json};
 use super::selection::{fronts, on_ptx, simulator_options, values};
 use crate::bench;
 use crate::cases::{self, Run, Selection, Sizes};
@@ -72,7 +72,7 @@ pub(super) fn run(suite: &Suite, matches: &ArgMatches) -> Result<bool> {
         Usage(anyhow::anyhow!("--ptx: it has no kernel {explained}: name another build, or another kernel"))
     })?;
     let options = sim::Options { sampling: Some(explain::SAMPLING), ..simulator_options(matches) };
-    let progress = Progress::new(runs.len() as u64, Talk::default());
+    let progress = Progress::new(runs.len() as u64, Verbosity::default());
     let mut records = Vec::new();
     let mut explanations = Vec::new();
     for run in &runs {

@@ -87,7 +87,7 @@ pub(super) fn run(_: &Suite, matches: &ArgMatches) -> Result<bool> {
     );
     // What one of them cannot take, the others have.
     page.and(written)?;
-    if exports.talk.quiet && !fleet.is_well() {
+    if exports.verbosity.quiet && !fleet.is_well() {
         say_all(report::alarms(&fleet).into_iter());
     }
     Ok(fleet.is_well())
@@ -104,11 +104,10 @@ fn is_result_in(folder: &Path, file: &Path) -> bool {
 /// What stands in a row of a table: the lists are counted.
 fn rows(fleet: &Fleet) -> Vec<serde_json::Value> {
     let row = |gpu: &Gpu| {
-        let throttled: Vec<_> = gpu.throttled.iter().map(|(reason, cases)| format!("{reason} ({cases})")).collect();
         serde_json::json!({
             "file": gpu.file, "name": gpu.name, "id": gpu.id, "device": gpu.device, "process": gpu.process, "speed": gpu.speed,
             "cases": gpu.cases, "slow_cases": gpu.outliers.len(), "failed_cases": gpu.failed.len(), "discarded": gpu.discarded,
-            "temperature_c": gpu.temperature_c, "throttled": throttled.join(", "), "unfinished": gpu.unfinished,
+            "temperature_c": gpu.temperature_c, "throttled": gpu.throttled_by(), "unfinished": gpu.unfinished,
             "look_at_it": gpu.is_suspect(),
         })
     };

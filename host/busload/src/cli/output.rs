@@ -40,7 +40,7 @@ pub(super) struct Output {
 impl Output {
     pub(super) fn new(command: &str, machine: Machine, ptx: &Ptx, exports: Exports, cases: usize) -> Self {
         let report = Report::new(command, machine, ptx.into());
-        let progress = Progress::new(cases as u64, exports.talk);
+        let progress = Progress::new(cases as u64, exports.verbosity);
         Self { exports, report, known: BTreeSet::new(), progress, last: Instant::now() }
     }
 
@@ -68,7 +68,7 @@ impl Output {
 
     /// Says something to the person in front of the terminal.
     pub(super) fn say(&self, text: &str) -> Result<()> {
-        if self.exports.talk.quiet {
+        if self.exports.verbosity.quiet {
             return Ok(());
         }
         let text = report::wrapped(text, report::width(), 0);
@@ -138,7 +138,7 @@ impl Output {
         let Self { exports, report, .. } = &self;
         let rows = || Ok(serde_json::to_value(&report.results)?);
         let written = exports.files(|| json(report), rows, || report::records_markdown(&report.results));
-        let table = match exports.talk.quiet {
+        let table = match exports.verbosity.quiet {
             true => {
                 say_all(report.results.iter().filter_map(report::failure));
                 Ok(())
@@ -153,12 +153,12 @@ impl Output {
 
 /// How much is said.
 #[derive(Clone, Copy, Default)]
-pub(super) struct Talk {
+pub(super) struct Verbosity {
     pub(super) quiet: bool,
     verbose: bool,
 }
 
-impl Talk {
+impl Verbosity {
     pub(super) fn of(matches: &ArgMatches) -> Self {
         let is_given = |flag| matches.try_get_one::<bool>(flag).ok().flatten().copied().unwrap_or_default();
         Self { quiet: is_given("quiet"), verbose: is_given("verbose") }
@@ -167,17 +167,17 @@ impl Talk {
 
 /// A progress bar on a terminal, once the work has taken two seconds.
 pub(super) struct Progress {
-    talk: Talk,
+    verbosity: Verbosity,
     bar: ProgressBar,
     begun: Instant,
     shown: Mutex<bool>,
 }
 
 impl Progress {
-    pub(super) fn new(cases: u64, talk: Talk) -> Self {
+    pub(super) fn new(cases: u64, verbosity: Verbosity) -> Self {
         let bar = ProgressBar::with_draw_target(Some(cases), ProgressDrawTarget::hidden());
         let style = ProgressStyle::with_template("{bar:30} {pos}/{len} {msg}").expect("a template that parses");
-        Self { talk, bar: bar.with_style(style), begun: Instant::now(), shown: Mutex::new(false) }
+        Self { verbosity, bar: bar.with_style(style), begun: Instant::now(), shown: Mutex::new(false) }
     }
 
     /// Shows what runs, and how far it is.
@@ -188,7 +188,7 @@ impl Progress {
     /// The same of anything that has a name.
     pub(super) fn named(&self, name: &str, done: u64, of: u64) {
         let mut shown = self.shown.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-        if !*shown && !self.talk.quiet && self.begun.elapsed() > Duration::from_secs(2) {
+        if !*shown && !self.verbosity.quiet && self.begun.elapsed() > Duration::from_secs(2) {
             *shown = true;
             self.bar.set_draw_target(ProgressDrawTarget::stderr());
         }
@@ -198,7 +198,7 @@ impl Progress {
 
     /// Says what came of a case, where that is asked for.
     pub(super) fn done(&self, kernel: &str, case: &str, took: Duration, outcome: impl FnOnce() -> String) {
-        if self.talk.verbose {
+        if self.verbosity.verbose {
             let line = format!("{kernel} on {case}, {:.2} s: {}", took.as_secs_f64(), outcome());
             self.bar.suspend(|| report::say(&line));
         }
@@ -216,7 +216,7 @@ impl Progress {
 /// Where results go besides the terminal: the files that the options of `options::exports` name.
 #[derive(Default)]
 pub(super) struct Exports {
-    pub(super) talk: Talk,
+    pub(super) verbosity: Verbosity,
     pub(super) json: Option<Target>,
     csv: Option<Target>,
     markdown: Option<Target>,
@@ -234,7 +234,7 @@ impl Exports {
         let open =
             |option: &str| given(option).map(|file| Target::open(&format!("--{option}"), &name(file))).transpose();
         let own = Self {
-            talk: Talk::of(matches),
+            verbosity: Verbosity::of(matches),
             json: open("json")?,
             csv: open("csv")?,
             markdown: open("markdown")?,
@@ -288,7 +288,7 @@ impl Exports {
         table: impl FnOnce() -> String,
     ) -> Result<()> {
         let files = self.files(|| Ok(provenance::json(json)?), || Ok(rows.clone()), markdown);
-        let is_shown = !self.talk.quiet && !self.take_standard_output();
+        let is_shown = !self.verbosity.quiet && !self.take_standard_output();
         let table = if is_shown { report::print(&table()) } else { Ok(()) };
         // What one of them cannot take, the others have.
         files.and(table)

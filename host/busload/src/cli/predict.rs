@@ -151,7 +151,7 @@ pub(super) fn run(suite: &Suite, matches: &ArgMatches) -> Result<bool> {
     let workers = threads.min(runs.len()).max(1);
     let most = matches.get_one::<u64>("replay").copied().expect("has a default");
     let effort = Effort { most, threads: threads / workers, ..Effort::default() };
-    let progress = Progress::new(runs.len() as u64, exports.talk);
+    let progress = Progress::new(runs.len() as u64, exports.verbosity);
     let rows = Mutex::new(vec![None; runs.len()]);
     parallel::map(runs.iter().enumerate(), workers, |(place, run)| {
         progress.at(run, 0, 0);
@@ -192,7 +192,7 @@ pub(super) fn run(suite: &Suite, matches: &ArgMatches) -> Result<bool> {
         || report::prediction_markdown(&chip.name, &rows),
         || report::prediction_table(&rows),
     )?;
-    if exports.talk.quiet {
+    if exports.verbosity.quiet {
         say_all(rows.iter().filter_map(report::prediction_failure));
     }
     Ok(rows.iter().all(|row| row.error.is_none()))

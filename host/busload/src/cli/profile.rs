@@ -58,7 +58,7 @@ pub(super) fn run(suite: &Suite, matches: &ArgMatches) -> Result<bool> {
     let gpu = Gpu::open(ptx.text()).map_err(|error| Usage(anyhow::Error::new(error).context("profile needs a GPU")))?;
     let runs = runs_on_gpu(suite, matches, Sizes::Small, gpu.facts().sm_count)?;
     let exports = Exports::open(matches)?;
-    let progress = Progress::new(runs.len() as u64, exports.talk);
+    let progress = Progress::new(runs.len() as u64, exports.verbosity);
     let profiled = profile::profile(
         &gpu,
         (&ptx).into(),
@@ -79,7 +79,7 @@ pub(super) fn run(suite: &Suite, matches: &ArgMatches) -> Result<bool> {
         || Ok(serde_json::to_value(&profiled.results)?),
         || report::profile_markdown(&profiled),
     );
-    let shown = match (exports.talk.quiet, exports.take_standard_output()) {
+    let shown = match (exports.verbosity.quiet, exports.take_standard_output()) {
         (true, _) => {
             say_all(profiled.results.iter().filter_map(report::profile_failure));
             Ok(())

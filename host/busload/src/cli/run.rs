@@ -2,7 +2,7 @@
 
 use super::Usage;
 use super::options::{json_option, of_simulator};
-use super::output::{Progress, Talk, json};
+use super::output::{Progress, Verbosity, json};
 use super::selection::{idle, simulator_options};
 use crate::cuda::Gpu;
 use crate::foreign::describe::describe;
@@ -262,7 +262,7 @@ struct Asked<'a> {
 
 impl Asked<'_> {
     fn all(&self, ready: Vec<Ready>, json: Option<Target>, mut report: RunReport) -> Result<bool> {
-        let progress = Progress::new(ready.len() as u64, Talk::default());
+        let progress = Progress::new(ready.len() as u64, Verbosity::default());
         let mut pages = Vec::new();
         let mut lost = false;
         for mut ready in ready {

@@ -48,12 +48,12 @@ fn gpus(fleet: &Fleet) -> Plot {
         let mean = gpu.speed.map(|speed| Mark { shape: Shape::Diamond, ink: Ink::Quiet, values: vec![speed - 1.0] });
         let combs = [(WELL, well), (SLOW, slow)].map(|(ink, values)| Mark { shape: Shape::Sample, ink, values });
         let marks = combs.into_iter().filter(|mark| !mark.values.is_empty()).chain(mean).collect();
-        Row { label: called(gpu), lanes: vec![Lane { marks, note: verdict(gpu).to_owned() }] }
+        Row { label: called(gpu), lanes: vec![Lane { marks, note: gpu.verdict().to_owned() }] }
     };
     let or_missing = |text: Option<String>| text.unwrap_or_else(|| MISSING.to_owned());
     let count = |count: usize| or_missing((count > 0).then(|| count.to_string()));
     let cells = |gpu: &Gpu| {
-        let reasons = gpu.throttled.iter().map(|(reason, cases)| format!("{reason} ({cases})")).collect::<Vec<_>>();
+        let reasons = gpu.throttled_by();
         vec![
             called(gpu),
             model(fleet, &gpu.name),
@@ -63,10 +63,10 @@ fn gpus(fleet: &Fleet) -> Plot {
             count(gpu.failed.len()),
             count(gpu.discarded as usize),
             or_missing(gpu.temperature_c.map(|degrees| degrees.to_string())),
-            or_missing((!reasons.is_empty()).then(|| reasons.join(", "))),
+            or_missing((!reasons.is_empty()).then_some(reasons)),
             or_missing(gpu.device.map(|device| device.to_string())),
             or_missing(gpu.id.as_deref().map(|id| id.chars().take(8).collect())),
-            verdict(gpu).to_owned(),
+            gpu.verdict().to_owned(),
         ]
     };
     let columns = [
@@ -107,10 +107,6 @@ fn gpus(fleet: &Fleet) -> Plot {
             rows: fleet.gpus.iter().map(cells).collect(),
         }),
     }
-}
-
-fn verdict(gpu: &Gpu) -> &'static str {
-    if gpu.is_suspect() { "look at it" } else { "well" }
 }
 
 /// The names of the GPUs, and whether there are several.

@@ -69,11 +69,10 @@ fn layout(fleet: &Fleet) -> Layout {
     let or_none = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
     let count = |count: usize| if count == 0 { "-".to_owned() } else { count.to_string() };
     for gpu in &fleet.gpus {
-        let reasons = gpu.throttled.iter().map(|(reason, cases)| format!("{} ({cases})", terminal(reason)));
-        let reasons = reasons.collect::<Vec<_>>().join(", ");
+        let reasons = gpu.throttled_by();
         layout.row([
-            terminal(&called(gpu)),
-            terminal(&gpu.name),
+            called(gpu),
+            gpu.name.clone(),
             or_none(gpu.device.map(|device| device.to_string())),
             or_none(gpu.id.as_deref().map(|id| id.chars().take(8).collect())),
             or_none(gpu.speed.map(|speed| format!("{speed:.3}"))),
@@ -83,7 +82,7 @@ fn layout(fleet: &Fleet) -> Layout {
             count(gpu.discarded as usize),
             or_none(gpu.temperature_c.map(|degrees| degrees.to_string())),
             if reasons.is_empty() { "-".to_owned() } else { reasons },
-            if gpu.is_suspect() { "look at it" } else { "well" }.to_owned(),
+            gpu.verdict().to_owned(),
         ]);
     }
     layout
@@ -101,13 +100,13 @@ fn kernels(fleet: &Fleet, first: usize) -> Layout {
         Column::number("speed").spare(1),
         Column::number("slow\ncases"),
     ]);
-    let name = |file: &str| terminal(&fleet.gpus.iter().find(|gpu| gpu.file == file).map_or(file.to_owned(), called));
+    let name = |file: &str| fleet.gpus.iter().find(|gpu| gpu.file == file).map_or(file.to_owned(), called);
     for ranking in fleet.kernels.iter().take(first) {
         let Some([slowest, fastest]) = ranking.ends() else { continue };
         let outliers: usize = ranking.gpus.iter().map(|place| place.outliers).sum();
         layout.row([
-            terminal(&ranking.kernel),
-            terminal(&ranking.name),
+            ranking.kernel.clone(),
+            ranking.name.clone(),
             ranking.gpus.len().to_string(),
             name(&slowest.file),
             format!("{:.3}", slowest.speed),
