@@ -69,7 +69,7 @@ impl Counted {
             Self::SharedLoad => Some("smsp__sass_inst_executed_op_shared_ld.sum"),
             Self::SharedStore => Some("smsp__sass_inst_executed_op_shared_st.sum"),
             Self::SharedAtomic => Some("smsp__inst_executed_op_shared_atom.sum"),
-            Self::Copy => Some("smsp__inst_executed_op_ldgsts.sum"),
+            Self::Copy => Some("smsp__sass_inst_executed_op_ldgsts.sum"),
             Self::Nothing | Self::ConstantLoad | Self::Width | Self::Local => None,
         }
     }

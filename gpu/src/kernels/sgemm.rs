@@ -9,7 +9,7 @@
 //! ```
 //!
 //! A has `m` rows and `depth` columns, B `depth` rows and `n` columns. A block of 256 threads computes 128×128 elements of C, from
-//! tiles that are 16 deep. Blocks are numbered down the columns of C.
+//! tiles that are 16 deep. Blocks are numbered down the columns of C, the last column first.
 
 use crate::device::prelude::*;
 
@@ -78,10 +78,11 @@ pub unsafe fn sgemm_warp_tile(a: Global<f32>, b: Global<f32>, c: GlobalMut<f32>,
     tiled::<32, 16>(a_tile.cast(), b_tile.cast(), a, b, c, place_in_warp_tile(), [m, n, depth]);
 }
 
-/// The block's first row and column.
+/// The block's first row and column. The last column's blocks may have few columns, and then they take little time. They come first:
+/// where a few blocks are left for the end, that is shorter.
 #[device]
 pub(super) fn corner() -> [u32; 2] {
-    [thread::block_idx_x() * TILE, thread::block_idx_y() * TILE]
+    [thread::block_idx_x() * TILE, (thread::grid_dim_y() - 1 - thread::block_idx_y()) * TILE]
 }
 
 /// A thread's first row and column in the block, whose warps are 2 rows of 4.

@@ -59,8 +59,10 @@ unsafe fn pipelined<const V: u32>(
     let (thread, [first_row, first_column], [row, column]) = (thread::thread_idx_x(), corner(), place_in_warp_tile());
     let has_work = first_row + row / 64 * 64 < m && first_column + column / 32 * 32 < n;
     let (rows, head) = (m - first_row, (depth - 1) % DEEP + 1);
-    // Behind B's last column it stands for those that are missing: nobody stores their products.
-    let b_column = (first_column + thread % (TILE / V) * V).min(n - V);
+    // Behind B's last column the first ones stand for those that are missing: nobody stores their products. The last one would do
+    // for all, but copies of one word to 32 places take 32 wavefronts.
+    let b_column = first_column + thread % (TILE / V) * V;
+    let b_column = if b_column < n { b_column } else { (b_column - n).min(n - V) };
     let mut a = a.starting_at(at(first_row + thread / (8 / V), thread % (8 / V) * V, depth));
     let mut b = b.starting_at(at(thread / (TILE / V), b_column, n));
     copy_b::<V>(b_tile, b, n, head);
@@ -71,7 +73,7 @@ unsafe fn pipelined<const V: u32>(
         // This thread's copies are here, and behind the barrier those of all, whose reads of the other tiles are over.
         copy_async::wait_all();
         sync_threads();
-        let mut words = [0.0; 8];
+        let mut words = [[0.0; 4]; 2];
         if next < depth {
             copy_b::<V>(b_tile.starting_at((1 - stage) * DEEP * TILE), b, n, DEEP);
             words = load_a::<V>(a, depth, rows, DEEP);
@@ -90,23 +92,20 @@ unsafe fn pipelined<const V: u32>(
 
 /// A thread's words of a tile of A, zeros where there are none: 32 bytes of each row a warp, in two loads of each.
 #[device]
-unsafe fn load_a<const V: u32>(a: Global<f32>, depth: u32, rows: u32, deep: u32) -> [f32; 8] {
+unsafe fn load_a<const V: u32>(a: Global<f32>, depth: u32, rows: u32, deep: u32) -> [[f32; 4]; 2] {
     let (y, k) = (thread::thread_idx_x() / (8 / V), thread::thread_idx_x() % (8 / V) * V);
-    let mut words = [0.0; 8];
+    let mut words = [[0.0; 4]; 2];
     unroll!(for j in [0, 1] {
         if V == 4 {
             if y < rows && k + 8 * j < deep {
                 // 16 rows.
-                let four = a.cast::<F32x4>().load(2 * j as usize).to_array();
-                unroll!(for i in [0, 1, 2, 3] {
-                    words[(4 * j + i) as usize] = four[i as usize];
-                });
+                words[j as usize] = a.cast::<F32x4>().load(2 * j as usize).to_array();
             }
         } else {
             unroll!(for i in [0, 1, 2, 3] {
                 if y + 32 * i < rows && k + 8 * j < deep {
                     // 4 rows.
-                    words[(4 * j + i) as usize] = a.load(at(32 * i, 8 * j, depth));
+                    words[j as usize][i as usize] = a.load(at(32 * i, 8 * j, depth));
                 }
             });
         }
@@ -116,13 +115,13 @@ unsafe fn load_a<const V: u32>(a: Global<f32>, depth: u32, rows: u32, deep: u32)
 
 /// Stores them, transposed: neighbours of a row `PITCH` words apart.
 #[device]
-unsafe fn store_a<const V: u32>(a_tile: Shared<f32, 0>, words: [f32; 8]) {
+unsafe fn store_a<const V: u32>(a_tile: Shared<f32, 0>, words: [[f32; 4]; 2]) {
     let (y, k) = (thread::thread_idx_x() / (8 / V), thread::thread_idx_x() % (8 / V) * V);
     unroll!(for j in [0, 1] {
         unroll!(for i in [0, 1, 2, 3] {
             // All 32 banks.
             let to = if V == 4 { (k + 8 * j + i) * PITCH + y } else { (k + 8 * j) * PITCH + y + 32 * i };
-            a_tile.store(to, words[(4 * j + i) as usize]);
+            a_tile.store(to, words[j as usize][i as usize]);
         });
     });
 }
@@ -172,9 +171,10 @@ family! {
         ],
     };
 
-    /// The copies of B by one row of blocks, `v` words a lane. Lanes behind the last column go to it.
+    /// The copies of B by one row of blocks, `v` words a lane. Lanes behind the last column go to the first.
     fn copies_of_b(n: u64, depth: u64, across: u64, v: u64) -> Counts {
-        let lanes = |w: u64| (0..32).map(move |lane| (32 * v * w + lane * v).min(n - v));
+        let column = move |x: u64| if x < n { x } else { (x - n).min(n - v) };
+        let lanes = |w: u64| (0..32).map(move |lane| column(32 * v * w + lane * v));
         let whole = n / (32 * v);
         periodic(depth, 32, |k| {
             let rest = (whole..across * 4 / v).map(|w| scattered(lanes(w).map(|x| 4 * (k * n + x)), 4 * v));

@@ -161,7 +161,7 @@ pub(crate) const REQUESTS: [(Space, Operation, &[&str]); 5] = [
     (
         Space::Shared,
         Operation::Store,
-        &["smsp__sass_inst_executed_op_shared_st.sum", "smsp__inst_executed_op_ldgsts.sum"],
+        &["smsp__sass_inst_executed_op_shared_st.sum", "smsp__sass_inst_executed_op_ldgsts.sum"],
     ),
 ];
 
