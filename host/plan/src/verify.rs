@@ -189,6 +189,11 @@ impl<'a> Check<'a> {
         }
     }
 
+    /// Whether the kernel is to write every element compared so far.
+    pub fn wants_all(&self) -> bool {
+        self.wanted == self.compared
+    }
+
     /// What came of it.
     pub fn finish(self) -> Result<(), Mismatch> {
         let (count, of) = (self.untouched, self.wanted);
