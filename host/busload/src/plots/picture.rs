@@ -140,6 +140,14 @@ pub enum Marker {
     Triangle,
     /// A full square on its corner.
     Diamond,
+    /// A full triangle on its corner.
+    Wedge,
+    /// Two bars across one another.
+    Plus,
+    /// The same, turned.
+    Cross,
+    /// A star of five points.
+    Star,
     /// A circle that is empty.
     Ring,
 }
@@ -147,7 +155,17 @@ pub enum Marker {
 impl Marker {
     /// The full ones in turn.
     pub(crate) fn of(number: usize) -> Self {
-        [Self::Dot, Self::Square, Self::Triangle, Self::Diamond][number % 4]
+        const FULL: [Marker; 8] = [
+            Marker::Dot,
+            Marker::Square,
+            Marker::Triangle,
+            Marker::Diamond,
+            Marker::Wedge,
+            Marker::Plus,
+            Marker::Cross,
+            Marker::Star,
+        ];
+        FULL[number % FULL.len()]
     }
 }
 

@@ -176,6 +176,10 @@ impl<'a> Canvas<'a> {
             Marker::Square => polygon(&[[-0.9, -0.9], [0.9, -0.9], [0.9, 0.9], [-0.9, 0.9]]),
             Marker::Triangle => polygon(&[[0.0, -1.2], [1.1, 0.9], [-1.1, 0.9]]),
             Marker::Diamond => polygon(&[[0.0, -1.3], [1.3, 0.0], [0.0, 1.3], [-1.3, 0.0]]),
+            Marker::Wedge => polygon(&[[0.0, 1.2], [1.1, -0.9], [-1.1, -0.9]]),
+            Marker::Plus => polygon(&around(&[(0.0, 0.45), (31.2, 1.34), (58.8, 1.34)], 4, 45.0)),
+            Marker::Cross => polygon(&around(&[(0.0, 0.45), (31.2, 1.34), (58.8, 1.34)], 4, 0.0)),
+            Marker::Star => polygon(&around(&[(0.0, 1.4), (36.0, 0.6)], 5, -90.0)),
         }
     }
 
@@ -187,4 +191,13 @@ impl<'a> Canvas<'a> {
         self.area.draw(&Polygon::new(filled, Tone::Ground.colour().filled()))?;
         self.line(&corners, 2, tone)
     }
+}
+
+/// Corners by angle in degrees and distance, `times` around from `first` on.
+fn around(corners: &[(f64, f64)], times: u32, first: f64) -> Vec<[f64; 2]> {
+    let turn = 360.0 / f64::from(times);
+    let corner =
+        |(angle, distance): (f64, f64)| [angle.to_radians().cos() * distance, angle.to_radians().sin() * distance];
+    let turns = (0..times).map(|number| first + f64::from(number) * turn);
+    turns.flat_map(|from| corners.iter().map(move |(angle, distance)| corner((from + angle, *distance)))).collect()
 }
