@@ -1,52 +1,5 @@
 // Transposes: element size, vector, tile, order of blocks.
-#include "common.cuh"
-
-static __device__ __forceinline__ size_t at(unsigned y, unsigned x, unsigned p) { return (size_t)y * p + x; }
-
-template <int BYTES> struct Vec;
-template <> struct Vec<16> { using T = uint4; static const int W = 4; };
-template <> struct Vec<8> { using T = uint2; static const int W = 2; };
-template <> struct Vec<4> { using T = uint; static const int W = 1; };
-
-// V rows of VB bytes each of elements of E bytes, V = VB / E: transposed in registers.
-template <int E, int VB> struct Block {
-    static const int V = VB / E, W = VB / 4;
-    unsigned r[V][W];
-    __device__ void transpose(unsigned (&o)[V][W]) {
-        if (E == 8) {
-            #pragma unroll
-            for (int i = 0; i < V; i++)
-                #pragma unroll
-                for (int j = 0; j < V; j++) { o[j][2 * i] = r[i][2 * j]; o[j][2 * i + 1] = r[i][2 * j + 1]; }
-        } else if (E == 4) {
-            #pragma unroll
-            for (int i = 0; i < V; i++)
-                #pragma unroll
-                for (int j = 0; j < V; j++) o[j][i] = r[i][j];
-        } else if (E == 2) {
-            #pragma unroll
-            for (int i = 0; i < V; i += 2)
-                #pragma unroll
-                for (int j = 0; j < V; j += 2) {
-                    o[j][i / 2] = __byte_perm(r[i][j / 2], r[i + 1][j / 2], 0x5410);
-                    o[j + 1][i / 2] = __byte_perm(r[i][j / 2], r[i + 1][j / 2], 0x7632);
-                }
-        } else {
-            #pragma unroll
-            for (int i = 0; i < V; i += 4)
-                #pragma unroll
-                for (int j = 0; j < V; j += 4) {
-                    unsigned a = r[i][j / 4], b = r[i + 1][j / 4], c = r[i + 2][j / 4], d = r[i + 3][j / 4];
-                    unsigned ab0 = __byte_perm(a, b, 0x5140), ab1 = __byte_perm(a, b, 0x7362);
-                    unsigned cd0 = __byte_perm(c, d, 0x5140), cd1 = __byte_perm(c, d, 0x7362);
-                    o[j][i / 4] = __byte_perm(ab0, cd0, 0x5410);
-                    o[j + 1][i / 4] = __byte_perm(ab0, cd0, 0x7632);
-                    o[j + 2][i / 4] = __byte_perm(ab1, cd1, 0x5410);
-                    o[j + 3][i / 4] = __byte_perm(ab1, cd1, 0x7632);
-                }
-        }
-    }
-};
+#include "transpose.cuh"
 
 // CX vectors a row of the source's tile, RY blocks of rows; U blocks a thread. Grid: x within a band of tile rows, y tile columns, z bands.
 template <int E, int VB, int CX, int RY, int U>
@@ -88,13 +41,6 @@ __global__ void __launch_bounds__(CX * RY / U) tiles(const void* src_, void* dst
                 #pragma unroll
                 for (int k = 0; k < V; k++) dst[at(V * x + k, y, h)] = tile[(V * c + k) * RY + (r ^ (c & MASK & (RY - 1)))];
         }
-    }
-}
-
-template <typename T> __global__ void check(const T* src, const T* dst, unsigned width, unsigned height, unsigned long long* wrong) {
-    for (size_t i = (size_t)blockIdx.x * blockDim.x + threadIdx.x; i < (size_t)width * height; i += (size_t)gridDim.x * blockDim.x) {
-        size_t y = i / width, x = i % width;
-        if (dst[x * height + y] != src[i]) atomicAdd(wrong, 1ull);
     }
 }
 
