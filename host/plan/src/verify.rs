@@ -133,6 +133,11 @@ impl<'a> Check<'a> {
         Self { buffer, wrong: 0, compared: 0, first: Vec::new(), wanted: 0, untouched: 0, first_untouched: None }
     }
 
+    /// The buffer.
+    pub fn buffer(&self) -> &'a Buffer {
+        self.buffer
+    }
+
     /// Compares `len` elements from `start` on.
     pub fn compare(&mut self, start: u64, len: u64, actual: impl Fn(u64) -> Actual + Sync) {
         let Some(expected) = &self.buffer.after else { return };
