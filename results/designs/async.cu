@@ -82,11 +82,7 @@ template <int E, int CX, int RB, int THREADS, int STAGES, int HINT = 0, int LEAS
     poison(dst, bytes);
     launch();
     CHECK(cudaGetLastError());
-    if (E == 1) check<<<1024, 256>>>((uint8_t*)src, (uint8_t*)dst, n, n, wrong_d);
-    if (E == 2) check<<<1024, 256>>>((uint16_t*)src, (uint16_t*)dst, n, n, wrong_d);
-    if (E == 4) check<<<1024, 256>>>((uint32_t*)src, (uint32_t*)dst, n, n, wrong_d);
-    if (E == 8) check<<<1024, 256>>>((uint64_t*)src, (uint64_t*)dst, n, n, wrong_d);
-    unsigned long long bad = wrong();
+    unsigned long long bad = wrong_elements<E>(src, dst, n, n);
     float us = median_us(bytes >> 32 ? 7 : bytes >> 30 ? 11 : 31, launch);
     cudaFuncAttributes a; cudaFuncGetAttributes(&a, k);
     printf("A E=%d tile=%dx%d thr=%d stages=%d hint=%d regs=%d blocks=%d %ux%u %9.2f us %7.1f GB/s  %.3f of copy%s\n", E, V * RB, V * CX, THREADS, STAGES,

@@ -118,8 +118,7 @@ template <int R, int C, int STAGES, int THREADS, int ORDER> static void one(unsi
     poison(dst, bytes);
     launch();
     CHECK(cudaGetLastError());
-    check<<<1024, 256>>>((const uint32_t*)src, (const uint32_t*)dst, n, n, wrong_d);
-    unsigned long long bad = wrong();
+    unsigned long long bad = wrong_elements<4>(src, dst, n, n);
     float us = median_us(bytes >> 32 ? 7 : bytes >> 30 ? 11 : 21, launch);
     cudaFuncAttributes f; cudaFuncGetAttributes(&f, k);
     printf("B tile=%dx%d stages=%d thr=%d regs=%d order=%d blocks=%d%s l2=%d %ux%u %9.2f us %7.1f GB/s  %.3f of copy%s\n", R, C, STAGES, THREADS,

@@ -60,11 +60,7 @@ template <int E, int VB, int CX, int RY, int U> static void one(unsigned n, unsi
     poison(dst, bytes);
     launch();
     CHECK(cudaGetLastError());
-    if (E == 1) check<<<1024, 256>>>((uint8_t*)src, (uint8_t*)dst, w, n, wrong_d);
-    if (E == 2) check<<<1024, 256>>>((uint16_t*)src, (uint16_t*)dst, w, n, wrong_d);
-    if (E == 4) check<<<1024, 256>>>((uint32_t*)src, (uint32_t*)dst, w, n, wrong_d);
-    if (E == 8) check<<<1024, 256>>>((uint64_t*)src, (uint64_t*)dst, w, n, wrong_d);
-    unsigned long long bad = wrong();
+    unsigned long long bad = wrong_elements<E>(src, dst, w, n);
     float us = median_us(bytes >> 32 ? 7 : bytes >> 30 ? 11 : 21, launch);
     cudaFuncAttributes a; cudaFuncGetAttributes(&a, k);
     printf("T E=%d VB=%d tile=%dx%d U=%d thr=%d regs=%d band=%-5u %ux%u %9.2f us %7.1f GB/s  %.3f of copy%s\n", E, VB, RY * V, CX * V, U,

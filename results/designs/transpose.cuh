@@ -54,3 +54,12 @@ template <typename T> __global__ void check(const T* src, const T* dst, unsigned
         if (dst[x * height + y] != src[i]) atomicAdd(wrong, 1ull);
     }
 }
+
+// Elements of E bytes of an n by w matrix that are wrong in its transpose.
+template <int E> static unsigned long long wrong_elements(const void* src, const void* dst, unsigned w, unsigned n) {
+    if (E == 1) check<<<1024, 256>>>((const uint8_t*)src, (const uint8_t*)dst, w, n, wrong_d);
+    if (E == 2) check<<<1024, 256>>>((const uint16_t*)src, (const uint16_t*)dst, w, n, wrong_d);
+    if (E == 4) check<<<1024, 256>>>((const uint32_t*)src, (const uint32_t*)dst, w, n, wrong_d);
+    if (E == 8) check<<<1024, 256>>>((const uint64_t*)src, (const uint64_t*)dst, w, n, wrong_d);
+    return wrong();
+}

@@ -59,13 +59,17 @@ unsafe fn pipelined<const V: u32>(
     let (thread, [first_row, first_column], [row, column]) = (thread::thread_idx_x(), corner(), place_in_warp_tile());
     let has_work = first_row + row / 64 * 64 < m && first_column + column / 32 * 32 < n;
     let (rows, head) = (m - first_row, (depth - 1) % DEEP + 1);
-    // Behind B's last column the first ones stand for those that are missing: nobody stores their products. The last one would do
-    // for all, but copies of one word to 32 places take 32 wavefronts.
+    // Behind B's last column lanes store zeros. To copy that column again would save the question, but copies of one word to 32
+    // places take 32 wavefronts.
     let b_column = first_column + thread % (TILE / V) * V;
-    let b_column = if b_column < n { b_column } else { (b_column - n).min(n - V) };
+    let has_column = b_column < n;
     let mut a = a.starting_at(at(first_row + thread / (8 / V), thread % (8 / V) * V, depth));
     let mut b = b.starting_at(at(thread / (TILE / V), b_column, n));
-    copy_b::<V>(b_tile, b, n, head);
+    if has_column {
+        copy_b::<V>(b_tile, b, n, head);
+    } else {
+        copy_b::<V>(b_tile, b, n, 0);
+    }
     store_a::<V>(a_tile, load_a::<V>(a, depth, rows, head));
     (a, b) = (a.starting_at(head as usize), b.starting_at(at(head, 0, n)));
     let mut stage = 0;
@@ -75,7 +79,12 @@ unsafe fn pipelined<const V: u32>(
         sync_threads();
         let mut words = [[0.0; 4]; 2];
         if next < depth {
-            copy_b::<V>(b_tile.starting_at((1 - stage) * DEEP * TILE), b, n, DEEP);
+            let b_tile = b_tile.starting_at((1 - stage) * DEEP * TILE);
+            if has_column {
+                copy_b::<V>(b_tile, b, n, DEEP);
+            } else {
+                copy_b::<V>(b_tile, b, n, 0);
+            }
             words = load_a::<V>(a, depth, rows, DEEP);
             (a, b) = (a.starting_at(DEEP as usize), b.starting_at(at(DEEP, 0, n)));
         }
@@ -171,15 +180,11 @@ family! {
         ],
     };
 
-    /// The copies of B by one row of blocks, `v` words a lane. Lanes behind the last column go to the first.
-    fn copies_of_b(n: u64, depth: u64, across: u64, v: u64) -> Counts {
-        let column = move |x: u64| if x < n { x } else { (x - n).min(n - v) };
-        let lanes = |w: u64| (0..32).map(move |lane| column(32 * v * w + lane * v));
-        let whole = n / (32 * v);
-        periodic(depth, 32, |k| {
-            let rest = (whole..across * 4 / v).map(|w| scattered(lanes(w).map(|x| 4 * (k * n + x)), 4 * v));
-            Progression::linear(4 * k * n, 32, 4 * v).global() * whole + rest.sum()
-        })
+    /// The stores to B's tiles by one row of blocks, `v` words a lane: lanes that have a column copy, and store zeros where a tile has
+    /// no row; the others store zeros.
+    fn stores_to_b(n: u64, depth: u64, v: u64) -> Counts {
+        let row = |columns: u64| warps(columns / v, |_, lanes| Progression::linear(0, lanes, 4 * v).shared_store());
+        (row(128) * (n / 128) + row(n % 128) + row(n.next_multiple_of(128) - n)) * depth.next_multiple_of(16)
     }
 
     /// A warp multiplies only where it has elements of C, which are 64x32.
@@ -190,9 +195,9 @@ family! {
         let loads = shared(16, 2) * (2 * 16 * m.div_ceil(64) * n.div_ceil(32) * tiles);
         Ok(plan
             .loads("a", width, loads_of_a(m, depth, (depth - 1) % 16 + 1, v) * across)
-            .loads("b", width, copies_of_b(n, depth, across, v) * down)
+            .loads("b", width, along_rows(depth, n / v, 4 * v) * down)
             .stores("a_tile", 4, shared(4, 1) * stores)
-            .stores("b_tile", width, shared(4 * v, v) * (stores / v))
+            .stores("b_tile", width, stores_to_b(n, depth, v) * down)
             .loads("a_tile", 16, loads)
             .loads("b_tile", 16, loads)
             .stores("c", 4 * v_of_c as u32, stores_of_c([m, n], [8, 4], 4, v_of_c)))
