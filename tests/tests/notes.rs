@@ -62,6 +62,31 @@ unsafe fn add(place: Global<u32>, dst: GlobalMut<f32>) {
     dst.atomic_add(place as usize, 1.0);
 }
 
+/// Copies an element that the lane names, if it names one, and stores it.
+#[kernel]
+unsafe fn copy_words(from: Global<u32>, src: Global<f32>, dst: GlobalMut<f32>) {
+    let tile = shared!([f32; 64]);
+    let (i, thread) = (thread::index_x(), thread::thread_idx_x());
+    let from = from.load(i);
+    tile.store(thread, 0.0);
+    if from != u32::MAX {
+        tile.copy_async(thread, src, from as usize);
+    }
+    copy_async::wait_all();
+    dst.store(i, tile.load(thread));
+}
+
+/// The same of four elements side by side.
+#[kernel]
+unsafe fn copy_sectors(from: Global<u32>, src: Global<f32>, dst: GlobalMut<f32>) {
+    let tile = shared!([F32x4; 64]);
+    let (i, thread) = (thread::index_x(), thread::thread_idx_x());
+    let from = from.load(i) as usize;
+    tile.copy_async(thread, src.cast::<F32x4>(), from);
+    copy_async::wait_all();
+    dst.store(i, tile.load(thread).x);
+}
+
 /// The notes of each access of a kernel in blocks of two warps, in the order of the source.
 fn notes(kernel: Kernel, blocks: u32, index: impl Fn(u64) -> u32 + Send + Sync + 'static) -> Vec<Vec<Note>> {
     let threads = 64 * u64::from(blocks);
@@ -110,6 +135,25 @@ fn integers_that_all_lanes_add_to_one_address_are_noted() {
     assert_eq!(notes(count::KERNEL, 2, |i| if i < 32 { 3 } else { i as u32 % 2 }), [vec![], vec![]], "two in one warp");
     assert_eq!(notes(count::KERNEL, 2, |i| if i % 32 == 7 { 3 } else { u32::MAX }), [vec![], vec![]], "a lane alone");
     assert_eq!(notes(add::KERNEL, 2, |_| 3), [vec![], vec![]], "no integers");
+}
+
+/// The load and the store of the copy come second and third of `copy_sectors`, and third and fourth of `copy_words`.
+#[test]
+fn what_sets_an_asynchronous_copy_apart_is_noted() {
+    let of = |copy: [&[Note]; 2], before: usize| {
+        let none = |count| std::iter::repeat_n(&[][..], count);
+        none(before).chain(copy).chain(none(2)).map(<[Note]>::to_vec).collect::<Vec<_>>()
+    };
+    let (turns, part): (&[Note], &[Note]) = (&[Note::CopyInTurns], &[Note::CopyByPart]);
+    let words = |index: fn(u64) -> u32| notes(copy_words::KERNEL, 2, index);
+    assert_eq!(words(|i| i as u32), of([&[]; 2], 2));
+    assert_eq!(words(|i| i as u32 / 2), of([&[], turns], 2), "two lanes copy a word");
+    assert_eq!(words(|i| 32 * (i as u32 % 32)), of([&[], turns], 2), "words of one bank");
+    assert_eq!(words(|i| if i % 32 == 7 { u32::MAX } else { i as u32 }), of([part; 2], 2), "a lane stays out");
+    let sectors = |index: fn(u64) -> u32| notes(copy_sectors::KERNEL, 2, index);
+    assert_eq!(sectors(|i| i as u32), of([&[]; 2], 1));
+    assert_eq!(sectors(|i| i as u32 + 2), of([&[], turns], 1), "to another place in the line");
+    assert_eq!(sectors(|i| i as u32 + 1), of([turns; 2], 1), "to another half of the sector");
 }
 
 /// The kernels that were profiled count as simulated: on sizes that warps divide, none of them has anything to note.

@@ -13,6 +13,10 @@
 //!
 //! A copy counts as two requests at its line: a load of global memory and a store to shared memory. It takes no registers, which
 //! is what it is for. One of 16 bytes goes past the L1 (`.cg`), as CUDA has it; narrower ones go through it (`.ca`).
+//!
+//! Two things cost more than in a load and a store. A word that several lanes copy is not sent to all of them at once: 32 lanes with one
+//! word take 32 wavefronts. And a sector goes to shared memory whole: copies of 16 bytes whose source begins in the other half of a
+//! sector than their destination read each sector twice.
 
 use super::{
     Bf16x2, Bf16x4, Bf16x8, F16x2, F16x4, F16x8, F32x2, F32x4, F64x2, I8x4, I8x8, I8x16, I16x2, I16x4, I16x8, I32x2,

@@ -100,6 +100,11 @@ fn paired(addresses: &[u64; 32], part: u32, mask: u32) -> bool {
     [1, 2].into_iter().any(|xor| (0..32).all(|lane| !is_in(part, lane) || is_paired(lane, lane ^ xor)))
 }
 
+/// The most lanes in `mask` that go to one bank, whether to the same word or not.
+pub(crate) fn most_of_a_bank(addresses: &[u64], mask: u32, width: u64) -> u64 {
+    of_group(addresses, mask, width, Operation::Atomic)
+}
+
 /// The most distinct words that one bank has to send to the lanes in `mask`; of an atomic those of each lane.
 fn of_group(addresses: &[u64], mask: u32, width: u64, operation: Operation) -> u64 {
     // 128 bytes a wavefront, and as many again where pairs of lanes share.

@@ -89,6 +89,8 @@ pub struct Instruction {
     pub operation: Operation,
     /// Whether it goes past the L1: a store, an atomic, and a load that says so.
     pub past_l1: bool,
+    /// Whether it is one end of an asynchronous copy, which is two instructions here: the load, and right behind it the store.
+    pub is_of_copy: bool,
     /// To whom it is one access that may meet others without a race: an atomic, or a volatile access of global memory. None of a
     /// plain one.
     pub scope: Option<Scope>,
@@ -103,7 +105,7 @@ impl Instruction {
     pub fn new(pc: Pc, space: Space, operation: Operation, log_width: u8) -> Self {
         let past_l1 = operation != Operation::Load;
         let scope = (operation == Operation::Atomic).then_some(Scope::Device);
-        Self { pc, space, operation, past_l1, scope, kind: AtomicKind::Plain, log_width }
+        Self { pc, space, operation, past_l1, is_of_copy: false, scope, kind: AtomicKind::Plain, log_width }
     }
 
     /// Values that each lane brings to its element: a compare-and-swap brings two, and takes as many wavefronts as two requests.

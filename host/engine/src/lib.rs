@@ -11,6 +11,7 @@ pub mod arch;
 pub mod banks;
 mod blocks;
 pub mod coalesce;
+mod copies;
 mod cost;
 mod element;
 mod error;

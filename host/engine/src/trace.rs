@@ -164,8 +164,8 @@ impl Trace {
         LinesEnd(self.rows.len() as u32)
     }
 
-    /// Adds a request, and what comes before it.
-    pub fn add(&mut self, warp: u32, request: &Request<'_>, flow: Flow) {
+    /// Adds a request, the wavefronts that it takes if not those of any other, and what comes before it.
+    pub fn add(&mut self, warp: u32, request: &Request<'_>, wavefronts: Option<u64>, flow: Flow) {
         let warp_number = warp as usize;
         if self.touched.len() <= warp_number {
             self.touched.resize(warp_number + 1, 0);
@@ -187,8 +187,9 @@ impl Trace {
             (Space::Global, Operation::Store) => What::Store,
             (Space::Global, Operation::Atomic) => What::Atomic { waiting: waiting(addresses, mask) },
         };
-        let wavefronts = match what {
-            What::Constant => banks::distinct(addresses, mask),
+        let wavefronts = match (what, wavefronts) {
+            (What::SharedStore, Some(wavefronts)) => wavefronts,
+            (What::Constant, _) => banks::distinct(addresses, mask),
             _ => banks::wavefronts(addresses, mask, width, instruction.operation) * instruction.values(),
         };
         let (mut lines, mut missed, mut tags) = (Lines::new(), 0, 0);
@@ -341,7 +342,7 @@ mod tests {
     /// Wavefronts of a load: of the tag stage, and of the data stage if its lines miss and if they hit; its lines.
     fn wavefronts_of(load: &Load) -> ([u16; 3], Lines) {
         let mut trace = Trace::new(u32::MAX);
-        trace.add(0, &load.request(), Flow::default());
+        trace.add(0, &load.request(), None, Flow::default());
         let [traced] = trace.requests[..] else { panic!("{} requests", trace.requests.len()) };
         assert_eq!(traced.what, What::Load { past_l1: false });
         ([traced.tag_wavefronts, traced.miss_wavefronts, traced.wavefronts], trace.lines_of(0))
@@ -442,10 +443,10 @@ mod tests {
         let [line, lines] = [&line, &lines].map(Load::request);
         let mut trace = Trace::new(4);
         for _ in 0..5 {
-            trace.add(1, &line, Flow::default());
+            trace.add(1, &line, None, Flow::default());
         }
-        trace.add(0, &lines, Flow::default());
-        trace.add(0, &line, Flow::default());
+        trace.add(0, &lines, None, Flow::default());
+        trace.add(0, &line, None, Flow::default());
         trace.wait(0, What::Wait, line.instruction.pc, Flow::default());
         trace.wait(1, What::Wait, line.instruction.pc, Flow::default());
         trace.wait(WHOLE_BLOCK, What::Wait, line.instruction.pc, Flow::default());
@@ -458,7 +459,7 @@ mod tests {
         let lines = (0..trace.requests.len()).map(|number| trace.lines_of(number).len());
         assert_eq!(lines.sum::<usize>(), 2 + 32);
         assert_eq!(trace.take().requests.len(), 3);
-        trace.add(1, &line, Flow::default());
+        trace.add(1, &line, None, Flow::default());
         assert_eq!(trace.requests.len(), 1, "the next block begins anew");
     }
 }

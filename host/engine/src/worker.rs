@@ -3,6 +3,7 @@
 //!
 //! A front end tells it of each block, request, barrier and meeting of lanes; whose code asked for them does not matter here.
 
+use crate::copies::Copy;
 use crate::cost::{Cost, Costs, Region, Shape};
 use crate::finding::{Finding, Kind, triple};
 use crate::instruction::{Instruction, Pc, Position};
@@ -23,6 +24,14 @@ use std::sync::Arc;
 /// At most so many findings are kept of a launch.
 const FINDINGS: usize = 16;
 
+/// The load of an asynchronous copy: its place, and where its lanes go.
+struct Copied {
+    place: [usize; 2],
+    instruction: Instruction,
+    mask: u32,
+    addresses: [u64; 32],
+}
+
 /// What a worker keeps.
 pub struct Worker {
     launch: Arc<Launch>,
@@ -36,6 +45,8 @@ pub struct Worker {
     barriers: u64,
     sanitizer: Sanitizer,
     costs: Costs,
+    /// What an asynchronous copy reads, until it is known where it writes.
+    copied: Option<Copied>,
     /// What else was seen of each instruction's requests.
     seen: FxHashMap<Instruction, Seen>,
     /// Whether requests are counted and nothing else is made of them.
@@ -60,6 +71,7 @@ impl Worker {
             barriers: 0,
             sanitizer: Sanitizer::new(launch.look, threads),
             costs: Costs::default(),
+            copied: None,
             seen: FxHashMap::default(),
             plain: launch.arch.is_none() && launch.sampling.is_none() && launch.observer.is_none(),
             sampler: launch.sampling.map(|sampling| Sampler::new(sampling, launch.blocks.count())),
@@ -75,6 +87,7 @@ impl Worker {
         self.turn = turn;
         self.block_idx = self.launch.block_of(turn);
         self.shared.reset();
+        self.copied = None;
         self.sanitizer.begin(turn);
         self.barriers = 0;
     }
@@ -122,16 +135,59 @@ impl Worker {
         if request.instruction.space == Space::Global && request.instruction.operation != Operation::Load {
             self.launch.memory.wrote(request);
         }
+        if request.instruction.is_of_copy {
+            self.count_of_copy(place, warp, request);
+            return;
+        }
         let shape = Shape::of(request);
         match shape {
             Some(shape) if self.plain && self.costs.add_alike(place, shape) => {}
-            _ => self.count_otherwise(place, warp, request, shape),
+            _ => self.count_otherwise(place, warp, request, shape, None),
         }
+    }
+
+    /// Counts one end of an asynchronous copy. What the load costs depends on where the store goes, which comes right behind it.
+    #[inline(never)]
+    fn count_of_copy(&mut self, place: [usize; 2], warp: u32, request: &Request<'_>) {
+        let addresses = request.addresses();
+        let Request { instruction, mask, .. } = *request;
+        if instruction.operation == Operation::Load {
+            self.copied = Some(Copied { place, instruction, mask, addresses });
+            return;
+        }
+        // Where no lane reads, the copy brings zeros.
+        let load = self.copied.take();
+        let copy = Copy {
+            from: load.as_ref().map_or(&[0; 32], |load| &load.addresses),
+            to: &addresses,
+            reading: load.as_ref().map_or(0, |load| load.mask),
+            writing: mask,
+            width: instruction.width(),
+            past_l1: load.as_ref().is_some_and(|load| load.instruction.past_l1),
+        };
+        if let Some(Copied { place, instruction, mask, addresses }) = &load {
+            let indices = addresses.map(|address| address >> instruction.log_width());
+            self.count_otherwise(
+                *place,
+                warp,
+                &Request::new(*instruction, *mask, None, 0, &indices),
+                None,
+                Some(&copy),
+            );
+        }
+        self.count_otherwise(place, warp, request, None, Some(&copy));
     }
 
     /// Counts a request that is not like the last one at its place.
     #[inline(never)]
-    fn count_otherwise(&mut self, place: [usize; 2], warp: u32, request: &Request<'_>, shape: Option<Shape>) {
+    fn count_otherwise(
+        &mut self,
+        place: [usize; 2],
+        warp: u32,
+        request: &Request<'_>,
+        shape: Option<Shape>,
+        copy: Option<&Copy<'_>>,
+    ) {
         let Request { instruction, mask, step, .. } = *request;
         let (width, lanes) = (instruction.width(), u64::from(mask.count_ones()));
         let mut counts = Counts { requests: 1, lanes, ..Counts::default() };
@@ -145,6 +201,11 @@ impl Worker {
                 };
                 // Accesses of one width, aligned to it, are the same bytes or have none in common.
                 used = addresses * width;
+                if let Some(copy) = copy {
+                    let sectors = copy.sectors().unwrap_or(counts.sectors);
+                    self.see_copy(instruction, mask, sectors > counts.sectors);
+                    counts.sectors = sectors;
+                }
                 if lanes > 1 && instruction.kind == AtomicKind::AddsIntegers {
                     let seen = self.seen.entry(instruction).or_default();
                     *(if addresses == 1 { &mut seen.one_address } else { &mut seen.several_addresses }) = true;
@@ -159,8 +220,13 @@ impl Worker {
             }
             Space::Shared => {
                 let told = step.and_then(|step| banks::evenly_spaced(step, width, instruction.operation));
-                let once =
+                let mut once =
                     told.unwrap_or_else(|| banks::wavefronts(&request.addresses(), mask, width, instruction.operation));
+                if let Some(copy) = copy {
+                    let wavefronts = copy.wavefronts();
+                    self.see_copy(instruction, mask, wavefronts > once);
+                    once = wavefronts;
+                }
                 counts.wavefronts = once * instruction.values();
                 counts.wavefronts_ideal = banks::ideal_wavefronts(once, lanes, width) * instruction.values();
                 Region::Shared(self.shared.name(request.first()).0)
@@ -174,7 +240,16 @@ impl Worker {
             sampler.look(self.turn, self.block_idx, warp, request, region, counts);
         }
         if let Some(trace) = &mut self.trace {
-            trace.add(warp, request, self.flow);
+            trace.add(warp, request, copy.map(Copy::wavefronts), self.flow);
+        }
+    }
+
+    /// Notes what sets one end of a copy apart: lanes that stay out, and that it costs more than another access would.
+    fn see_copy(&mut self, instruction: Instruction, mask: u32, costs_more: bool) {
+        if mask != u32::MAX || costs_more {
+            let seen = self.seen.entry(instruction).or_default();
+            seen.by_part |= mask != u32::MAX;
+            seen.in_turns |= costs_more;
         }
     }
 

@@ -36,7 +36,7 @@ pub mod timeline;
 mod traffic;
 
 pub use chip::{Chip, ChipError};
-pub use confidence::{Confidence, MEASURED_FAMILIES, Trust};
+pub use confidence::{Confidence, Trust, measured_families};
 pub use traffic::Traffic;
 
 use confidence::{Assumed, BLOCKS, unknown};

@@ -85,6 +85,7 @@ fn instruction(site: Site) -> Instruction {
     let log_width = site.width().trailing_zeros() as u8;
     let mut known = Instruction::new(pc(site.at()), site.space(), site.operation(), log_width);
     known.past_l1 = site.is_past_l1();
+    known.is_of_copy = site.is_of_copy();
     known.scope = site.scope();
     if let Op::Atomic { kind, .. } = site.access().op() {
         known.kind = kind;

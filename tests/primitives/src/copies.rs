@@ -76,6 +76,32 @@ pub unsafe fn copies_own(dst: GlobalMut<u32>, out: GlobalMut<u32>) {
     out.store(i, tile.load(thread) + 1);
 }
 
+/// The 32 lanes of a warp copy one word to 32 places. No wavefront gives a word to two lanes, as one of a load does.
+#[kernel]
+pub unsafe fn copies_one_word(src: Global<u32>, dst: GlobalMut<u32>) {
+    let tile = shared!([u32; BLOCK as usize]);
+    let (i, thread) = (thread::index_x(), thread::thread_idx_x());
+    tile.copy_async(thread, src, i / 32);
+    copy_async::wait_all();
+    sync_threads();
+    dst.store(i, tile.load(BLOCK - 1 - thread));
+}
+
+/// Three lanes of four copy, and the fourth stores a zero.
+#[kernel]
+pub unsafe fn copies_some(src: Global<u32>, dst: GlobalMut<u32>) {
+    let tile = shared!([u32; BLOCK as usize]);
+    let (i, thread) = (thread::index_x(), thread::thread_idx_x());
+    if thread % 4 != 3 {
+        tile.copy_async(thread, src, i);
+    } else {
+        tile.store(thread, 0);
+    }
+    copy_async::wait_all();
+    sync_threads();
+    dst.store(i, tile.load(BLOCK - 1 - thread));
+}
+
 host_only! {
     use gpu::suite::*;
 
@@ -95,6 +121,8 @@ host_only! {
             Entry { kernel: copies_16::KERNEL, plan: |case| reversed(case, 4) },
             Entry { kernel: copies_pipelined::KERNEL, plan: pipelined },
             Entry { kernel: copies_own::KERNEL, plan: own },
+            Entry { kernel: copies_one_word::KERNEL, plan: one_word },
+            Entry { kernel: copies_some::KERNEL, plan: some },
         ],
     };
 
@@ -150,5 +178,48 @@ host_only! {
             .stores("tile", 4, shared)
             .loads("tile", 4, shared)
             .stores("out", 4, global))
+    }
+
+    fn one_word(case: &Case) -> Result<Plan, PlanError> {
+        let n = case.count("blocks") * u64::from(BLOCK);
+        let warps = n / 32;
+        let word = |i: u64| noise_bits(i) as u32;
+        let global = Progression::linear(0, 32, 4).global() * warps;
+        let shared = Progression::linear(0, 32, 4).shared() * warps;
+        // What a block's thread reads is of the warp at the block's other end.
+        let warps_of_block = u64::from(BLOCK / 32);
+        Ok(Plan::new(Launch::linear(n, BLOCK)?)
+            .buffer(Buffer::input("src", warps, word)?)
+            .buffer(Buffer::output("dst", n, move |i| {
+                let warp = i / 32;
+                word(warp / warps_of_block * warps_of_block + warps_of_block - 1 - warp % warps_of_block)
+            })?)
+            .bytes(product("the number of bytes", &[4, n])? + 4 * warps)
+            .loads("src", 4, Progression { first: 0, step: 0, lanes: 32, width: 4 }.global() * warps)
+            .stores("tile", 4, Counts { wavefronts: 32 * warps, ..shared })
+            .loads("tile", 4, shared)
+            .stores("dst", 4, global))
+    }
+
+    fn some(case: &Case) -> Result<Plan, PlanError> {
+        let block = u64::from(BLOCK);
+        let n = case.count("blocks") * block;
+        let word = |i: u64| noise_bits(i) as u32;
+        let global = Progression::linear(0, 32, 4).global() * (n / 32);
+        let shared = Progression::linear(0, 32, 4).shared() * (n / 32);
+        let copied = Counts { lanes: global.lanes / 4 * 3, sectors_ideal: global.sectors_ideal / 4 * 3, ..global };
+        let stored = Counts { lanes: 0, ..shared };
+        Ok(Plan::new(Launch::linear(n, BLOCK)?)
+            .buffer(Buffer::input("src", n, word)?)
+            .buffer(Buffer::output("dst", n, move |i| {
+                let thread = block - 1 - i % block;
+                if thread % 4 == 3 { 0 } else { word(i / block * block + thread) }
+            })?)
+            .bytes(product("the number of bytes", &[8, n])?)
+            .loads("src", 4, copied)
+            // All lanes store, in two requests.
+            .stores("tile", 4, shared + stored)
+            .loads("tile", 4, shared)
+            .stores("dst", 4, global))
     }
 }

@@ -35,6 +35,10 @@ pub enum Op {
     Store,
     /// Writes for others to see while the kernel runs.
     StoreVolatile,
+    /// Reads what an asynchronous copy brings, by a path through the caches.
+    CopyFrom(Cache),
+    /// Writes it.
+    CopyTo,
     /// Reads, changes and writes in one indivisible step.
     Atomic {
         /// To whom it is indivisible.
@@ -51,6 +55,8 @@ impl Op {
             Op::Load(cache) => cache as u8,
             Op::Store => 16,
             Op::StoreVolatile => 17,
+            Op::CopyFrom(cache) => 18 + cache as u8,
+            Op::CopyTo => 31,
             Op::Atomic { scope, kind } => 32 + 4 * scope as u8 + kind as u8,
         }
     }
@@ -59,8 +65,8 @@ impl Op {
     #[inline(always)]
     pub const fn operation(self) -> Operation {
         match self {
-            Op::Load(_) => Operation::Load,
-            Op::Store | Op::StoreVolatile => Operation::Store,
+            Op::Load(_) | Op::CopyFrom(_) => Operation::Load,
+            Op::Store | Op::StoreVolatile | Op::CopyTo => Operation::Store,
             Op::Atomic { .. } => Operation::Atomic,
         }
     }
@@ -70,7 +76,7 @@ impl Op {
         match self {
             Op::Load(Cache::Volatile) | Op::StoreVolatile => Some(Scope::System),
             Op::Atomic { scope, .. } => Some(scope),
-            Op::Load(_) | Op::Store => None,
+            Op::Load(_) | Op::Store | Op::CopyFrom(_) | Op::CopyTo => None,
         }
     }
 }
@@ -121,7 +127,7 @@ impl Access {
     const WIDTHS: usize = 5;
 
     /// The kinds. Every load through the L1 is of one kind to a machine.
-    pub const EACH: [(Space, Op); 19] = [
+    pub const EACH: [(Space, Op); 22] = [
         (Space::Global, Op::Load(Cache::All)),
         (Space::Global, Op::Load(Cache::Global)),
         (Space::Global, Op::Load(Cache::Volatile)),
@@ -141,6 +147,9 @@ impl Access {
         (Space::Shared, Op::Atomic { scope: Scope::Block, kind: AtomicKind::Swap }),
         (Space::Shared, Op::Atomic { scope: Scope::Block, kind: AtomicKind::Loop }),
         (Space::Constant, Op::Load(Cache::All)),
+        (Space::Global, Op::CopyFrom(Cache::All)),
+        (Space::Global, Op::CopyFrom(Cache::Global)),
+        (Space::Shared, Op::CopyTo),
     ];
 
     /// The access of kind number `kind`, `1 << log_width` bytes wide.
@@ -260,7 +269,12 @@ impl Site {
 
     /// Whether it bypasses the L1: a store, an atomic, or a load that says so.
     pub fn is_past_l1(self) -> bool {
-        !matches!(self.access().op(), Op::Load(Cache::All))
+        !matches!(self.access().op(), Op::Load(Cache::All) | Op::CopyFrom(Cache::All))
+    }
+
+    /// Whether it is one end of an asynchronous copy.
+    pub fn is_of_copy(self) -> bool {
+        matches!(self.access().op(), Op::CopyFrom(_) | Op::CopyTo)
     }
 
     /// The key of this access on a path ([`Lane::path`](super::Lane::path)).

@@ -11,9 +11,9 @@ pub(crate) unsafe fn copy_async<T: Value>(to: u32, index: u32, from: u64, at: us
     // Of 16 bytes, past the L1.
     let load = const {
         let cache = if size_of::<T>() == 16 { Cache::Global } else { Cache::All };
-        Access::of::<T>(Space::Global, Op::Load(cache))
+        Access::of::<T>(Space::Global, Op::CopyFrom(cache))
     };
-    let store = const { Access::of::<T>(Space::Shared, Op::Store) };
+    let store = const { Access::of::<T>(Space::Shared, Op::CopyTo) };
     machine().copy_async(load, (from, at as u64), store, (to.into(), index.into()), Location::caller());
 }
 

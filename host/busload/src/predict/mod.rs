@@ -5,8 +5,8 @@ mod timeline;
 
 pub use model::timeline::{Timeline, Window};
 pub use model::{
-    Chip, ChipError, Confidence, Effort, FITTED_ON, LINES, Limit, MEASURED_FAMILIES, NotPredicted, Prediction, Traffic,
-    Trust, chip,
+    Chip, ChipError, Confidence, Effort, FITTED_ON, LINES, Limit, NotPredicted, Prediction, Traffic, Trust, chip,
+    measured_families,
 };
 pub use score::{COUNTERS, Errors, Measured, Row, Score};
 pub use timeline::{About, MOST_EVENTS, trace_events};

@@ -411,7 +411,7 @@ fn sites(simulated: &BTreeMap<Place, Simulated>, hardware: &BTreeMap<Place, Cost
 }
 
 /// The change by the compiler that makes the counts of a place differ, where it is one that is known: a loop that the simulator
-/// saw lanes leave apart, with as many lanes in other requests; an atomic that it saw all lanes make at one address, with
+/// saw lanes leave apart, with as many lanes in other requests; an asynchronous copy that it saw lanes stay out of; an atomic that it saw all lanes make at one address, with
 /// fewer lanes; a wide load with fewer sectors or wavefronts, or in whose place the hardware has narrower ones.
 fn because(place: &Place, simulated: &BTreeMap<Place, Simulated>, hardware: &BTreeMap<Place, Cost>) -> Option<Note> {
     let none = Simulated::default();
@@ -441,7 +441,9 @@ fn because(place: &Place, simulated: &BTreeMap<Place, Simulated>, hardware: &BTr
     } else if fewer_lanes && notes.contains(&Note::ReducedAtomic) {
         Some(Note::ReducedAtomic)
     } else {
-        (counted[0] == cost[0] && notes.contains(&Note::UnrolledLoop)).then_some(Note::UnrolledLoop)
+        // As many lanes, in other requests, or with some that were kept out counted beside them.
+        let known = [Note::UnrolledLoop, Note::CopyByPart].into_iter().find(|note| notes.contains(note));
+        known.filter(|_| counted[0] == cost[0])
     }
 }
 

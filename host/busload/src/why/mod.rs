@@ -7,7 +7,7 @@ pub(crate) use remedy::remedies;
 
 use crate::sim::banks::{self, BANKS};
 use crate::sim::coalesce::SECTOR;
-use crate::sim::{Pattern, Sample, Sampled, Sampling, Site, Tally};
+use crate::sim::{Note, Pattern, Sample, Sampled, Sampling, Site, Tally};
 use gpu::device::host::Space;
 use gpu::suite::Operation;
 use std::collections::BTreeSet;
@@ -243,7 +243,11 @@ fn on_banks(tally: &Tally, site: &Site) -> String {
     let instead = counted(least.wavefronts_ideal, most.wavefronts_ideal, "");
     let Conflict { bank, lanes, alike } = Conflict::worst(&tally.example, width, site.operation);
     if lanes.len() < 2 {
-        return format!(": {wavefronts} instead of {instead}, though no bank has two words to send at a time");
+        let though = match site.notes.contains(&Note::CopyInTurns) {
+            true => "",
+            false => ", though no bank has two words to send at a time",
+        };
+        return format!(": {wavefronts} instead of {instead}{though}");
     }
     let others = match alike {
         0 => String::new(),

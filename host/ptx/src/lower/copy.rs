@@ -49,6 +49,10 @@ impl<'m, 'a> Lowering<'m, 'a> {
         let parts: Vec<_> = (0..bytes / 4).map(|_| Some((Class::Narrow, self.scratch(Class::Narrow)))).collect();
         let load = self.part(instruction, Action::Load, Where::Global, from, parts.clone())?;
         let store = self.part(instruction, Action::Store, Where::Shared, to, parts)?;
+        for end in [load, store] {
+            let known = &mut self.accesses[end as usize].instructions;
+            known.iter_mut().for_each(|known| known.is_of_copy = true);
+        }
         self.copies.push(Ahead { load, store, size, ignore });
         self.emit(Op::Copy(self.copies.len() as u32 - 1));
         Ok(())
