@@ -573,7 +573,7 @@ fn claims_are_judged_and_exported() {
 #[test]
 fn results_are_compared_row_by_row() {
     let folder = folder();
-    let measured = std::fs::read_to_string(root().join("results/nvidia-h200/bench.json"));
+    let measured = std::fs::read_to_string(root().join("results/nvidia-h100/bench.json"));
     let measured: Value = serde_json::from_str(&measured.expect("results of a GPU")).expect("JSON");
     let timed = measured["results"].as_array().expect("a list").iter().filter(|row| row["median_ms"].is_f64()).count();
     assert!(timed > 100, "{timed} timed rows");

@@ -100,7 +100,7 @@ fn rules_stop_where_they_do_by_scipys_figures() {
 
 #[test]
 fn results_of_schema_1_have_the_same_statistics() {
-    let text = std::fs::read_to_string(root().join("results/nvidia-h200/bench.json")).expect("results of a GPU");
+    let text = std::fs::read_to_string(root().join("results/nvidia-h100/bench.json")).expect("results of a GPU");
     let report: Report = serde_json::from_str(&text).expect("a report");
     assert_eq!(report.schema, 1);
     let rows: Vec<_> = report.results.iter().filter_map(|record| record.timed.as_ref()).collect();
@@ -163,6 +163,28 @@ fn undisturbed(arguments: &[&str]) -> Report {
 
 fn is_kernel(record: &Record) -> bool {
     record.family != "library"
+}
+
+#[test]
+fn kernels_that_a_named_ptx_lacks_are_left_out_and_said() {
+    let folder = folder();
+    let entry = |name: &str| format!(".visible .entry {name}()\n{{\n\tret;\n}}\n");
+    let head = ".version 7.0\n.target sm_80\n.address_size 64\n";
+    std::fs::write(folder.path().join("some.ptx"), head.to_owned() + &entry("copy_vec4") + &entry("reduce_vec4_block"))
+        .expect("a file");
+    std::fs::write(folder.path().join("none.ptx"), head.to_owned() + &entry("other")).expect("a file");
+    let output = ended(bench(folder.path(), &["--ptx", "some.ptx", "--json", "out.json"]), 0);
+    assert!(said(&output).contains("some.ptx has 2 of the "), "{}", said(&output));
+    let report = report(&folder.path().join("out.json"));
+    let mut kernels: Vec<_> = report.results.iter().filter(|record| is_kernel(record)).map(|it| &it.kernel).collect();
+    kernels.dedup();
+    assert_eq!(kernels, ["copy_vec4", "reduce_vec4_block"]);
+    let output = ended(bench(folder.path(), &["--ptx", "none.ptx"]), 2);
+    assert!(
+        said(&output).contains("none.ptx: it has none of the kernels asked for: copy_coalesced"),
+        "{}",
+        said(&output)
+    );
 }
 
 #[test]

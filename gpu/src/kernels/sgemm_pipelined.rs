@@ -27,7 +27,8 @@ pub unsafe fn sgemm_pipelined_scalar(a: Global<f32>, b: Global<f32>, c: GlobalMu
 /// Like [`sgemm_pipelined_scalar`], with 16 bytes a lane to and from global memory. Where a row is no multiple of that, it is
 /// [`sgemm_pipelined_scalar`].
 ///
-/// **Look for** a quarter of the requests to global memory. **Cost** rows that begin at 16 bytes.
+/// **Look for** a quarter of the requests to global memory. **Cost** rows that begin at 16 bytes; where they begin amid a sector, B's
+/// copies read each sector twice.
 #[kernel]
 pub unsafe fn sgemm_pipelined_vec4(a: Global<f32>, b: Global<f32>, c: GlobalMut<f32>, m: u32, n: u32, depth: u32) {
     let a_tile = shared!([f32; 2 * 16 * 132]);
@@ -180,11 +181,24 @@ family! {
         ],
     };
 
-    /// The stores to B's tiles by one row of blocks, `v` words a lane: lanes that have a column copy, and store zeros where a tile has
-    /// no row; the others store zeros.
-    fn stores_to_b(n: u64, depth: u64, v: u64) -> Counts {
+    /// The loads of B and the stores to its tiles by one row of blocks, `v` words a lane: lanes that have a column copy, and store zeros where
+    /// a tile has no row; the others store zeros.
+    fn tiles_of_b(n: u64, depth: u64, v: u64) -> [Counts; 2] {
         let row = |columns: u64| warps(columns / v, |_, lanes| Progression::linear(0, lanes, 4 * v).shared_store());
-        (row(128) * (n / 128) + row(n % 128) + row(n.next_multiple_of(128) - n)) * depth.next_multiple_of(16)
+        let (whole, rest, none) = (row(128) * (n / 128), row(n % 128), row(n.next_multiple_of(128) - n));
+        let rows = depth.next_multiple_of(16);
+        if v == 1 {
+            return [along_rows(depth, n, 4), (whole + rest + none) * rows];
+        }
+        // A row begins anywhere in a line, and so does each tile's part of it.
+        let copied = |end: usize| {
+            let of_row = |k: u64| {
+                let of_tile = |lanes| copied_past_l1(4 * k * n % 128, lanes)[end];
+                of_tile(32) * (n / 128) + of_tile(n % 128 / 4)
+            };
+            periodic(depth, 8, of_row)
+        };
+        [copied(0), copied(1) + (whole + rest) * (rows - depth) + none * rows]
     }
 
     /// A warp multiplies only where it has elements of C, which are 64x32.
@@ -193,11 +207,12 @@ family! {
         let (tiles, width) = (depth.div_ceil(16), 4 * v as u32);
         let stores = 64 * down * across * tiles;
         let loads = shared(16, 2) * (2 * 16 * m.div_ceil(64) * n.div_ceil(32) * tiles);
+        let [loads_of_b, stores_of_b] = tiles_of_b(n, depth, v);
         Ok(plan
             .loads("a", width, loads_of_a(m, depth, (depth - 1) % 16 + 1, v) * across)
-            .loads("b", width, along_rows(depth, n / v, 4 * v) * down)
+            .loads("b", width, loads_of_b * down)
             .stores("a_tile", 4, shared(4, 1) * stores)
-            .stores("b_tile", width, stores_to_b(n, depth, v) * down)
+            .stores("b_tile", width, stores_of_b * down)
             .loads("a_tile", 16, loads)
             .loads("b_tile", 16, loads)
             .stores("c", 4 * v_of_c as u32, stores_of_c([m, n], [8, 4], 4, v_of_c)))

@@ -168,6 +168,29 @@ pub fn along_rows(rows: impl Into<u64>, columns: impl Into<u64>, width: u64) -> 
     })
 }
 
+/// An asynchronous copy of 16 bytes a lane, past the L1, by `lanes` neighbours: from byte `from` of a line on to the start of another. Its
+/// load and its store. What goes to one sector comes from one, or in part from the next, with its halves exchanged or not; and what
+/// goes to a line likewise, all lanes as far.
+pub fn copied_past_l1(from: u64, lanes: u64) -> [Counts; 2] {
+    let ways = |unit: u64| {
+        let way = |lane: u64| {
+            let [from, to] = [from / 16 + lane, lane];
+            (from / unit, to / unit, (from ^ to) % unit)
+        };
+        (0..lanes).filter(|lane| (0..*lane).all(|before| way(before) != way(*lane))).count() as u64
+    };
+    let load = Progression::linear(from, lanes, 16).global();
+    let store = Progression::linear(0, lanes, 16).shared_store();
+    if lanes == 0 {
+        return [load, store];
+    }
+    let (sectors, wavefronts) = (ways(2), ways(8));
+    [
+        Counts { sectors, sectors_ideal: sectors.min((16 * lanes).div_ceil(32)), ..load },
+        Counts { wavefronts, wavefronts_ideal: wavefronts.min((16 * lanes).div_ceil(128)), ..store },
+    ]
+}
+
 /// The same matrix by warps that each move up to 32 neighbours of a column, lane `k` in row `k`: a column's place in its
 /// line repeats after 128 / `width` columns, a warp's in the column after 4 warps.
 pub fn down_columns(rows: impl Into<u64>, columns: impl Into<u64>, width: u64) -> Counts {

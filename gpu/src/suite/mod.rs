@@ -33,7 +33,7 @@ pub use half::{bf16, f16};
 
 pub use buffer::{Before, Buffer, ExpectedBits, Fill, OTHER_POISON, POISON};
 pub use case::{Axis, AxisKind, Case, Value};
-pub use closed_form::{Progression, along_rows, constant, down_columns, periodic, scattered, warps};
+pub use closed_form::{Progression, along_rows, constant, copied_past_l1, down_columns, periodic, scattered, warps};
 pub use counts::{Counts, Expected, Operation};
 pub use element::{Element, ElementType, Scalar};
 pub use indexed::{Indexed, gcd, lcm, requests};

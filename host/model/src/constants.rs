@@ -196,7 +196,7 @@ constants! {
         l2_store_cycles: f64 = table.l2_store_sectors * SECTOR as f64 / chip.l2_bytes_per_cycle;
         /// Those of each partially written sector of it.
         l2_partial_store_cycles: f64 = table.l2_partial_store_sectors * SECTOR as f64 / chip.l2_bytes_per_cycle;
-        /// Those of completing such a sector from DRAM.
+        /// Those of completing such sectors of a line from DRAM.
         l2_completion_cycles: f64 = table.l2_completion_sectors * SECTOR as f64 / chip.l2_bytes_per_cycle;
         /// Cycles of all DRAM channels that a sector takes.
         dram_sector_cycles: f64 = SECTOR as f64 * chip.clock_ghz / (table.dram_bandwidth_share * chip.dram_gbps);

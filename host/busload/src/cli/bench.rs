@@ -7,7 +7,7 @@ use super::options::{from, on, ptx, selection, verbose};
 use super::output::{Exports, Output};
 use super::resume::going_on;
 use super::sampling::{options, sampling};
-use super::selection::{OF_GPU, OF_SIMULATOR, On, chosen_machine, idle, load_ptx, refuse_idle, runs_on_gpu};
+use super::selection::{OF_GPU, OF_SIMULATOR, On, chosen_machine, idle, load_ptx, on_build, refuse_idle, runs_on_gpu};
 use super::simulate::simulate;
 use crate::bench::{Asked, Device};
 use crate::cases::Sizes;
@@ -148,7 +148,7 @@ fn measure(
     is_one_of_many: bool,
 ) -> Result<bool> {
     let machine = device.machine();
-    let runs = runs_on_gpu(suite, matches, Sizes::Large, machine.sm_count)?;
+    let runs = on_build(matches, ptx, runs_on_gpu(suite, matches, Sizes::Large, machine.sm_count)?)?;
     let from = matches.get_one::<usize>("from").copied();
     let moved = moved(matches, &machine)?;
     if matches.get_one::<String>("resume").is_some_and(|file| file == "-") {

@@ -3,7 +3,7 @@
 use super::Usage;
 use super::options::{ptx, selection};
 use super::output::{Exports, Progress, say_all};
-use super::selection::{OF_SIMULATOR, load_ptx, runs_on_gpu, same_runs, simulator_options};
+use super::selection::{OF_SIMULATOR, load_ptx, on_build, runs_on_gpu, same_runs, simulator_options};
 use crate::cases::Sizes;
 use crate::cuda::Gpu;
 use crate::profile;
@@ -56,7 +56,7 @@ pub(super) fn run(suite: &Suite, matches: &ArgMatches) -> Result<bool> {
     }
     let ptx = load_ptx(suite, matches)?;
     let gpu = Gpu::open(ptx.text()).map_err(|error| Usage(anyhow::Error::new(error).context("profile needs a GPU")))?;
-    let runs = runs_on_gpu(suite, matches, Sizes::Small, gpu.facts().sm_count)?;
+    let runs = on_build(matches, &ptx, runs_on_gpu(suite, matches, Sizes::Small, gpu.facts().sm_count)?)?;
     let exports = Exports::open(matches)?;
     let progress = Progress::new(runs.len() as u64, exports.verbosity);
     let profiled = profile::profile(

@@ -84,26 +84,41 @@ pub(super) fn fronts(matches: &ArgMatches, both: bool) -> Result<[bool; 2], Usag
 }
 
 /// The PTX machine on the build that the user chose, and those of the runs whose kernels it has.
-pub(super) fn on_ptx(suite: &Suite, matches: &ArgMatches, mut runs: Vec<Run>) -> Result<(Front, Vec<Run>), Usage> {
+pub(super) fn on_ptx(suite: &Suite, matches: &ArgMatches, runs: Vec<Run>) -> Result<(Front, Vec<Run>), Usage> {
     let kernels: Vec<_> = runs.iter().map(|run| run.kernel).collect();
     let ptx = load_ptx(suite, matches)?;
     let build = Build::new(suite, &file_of_ptx(suite, matches), ptx.text(), &kernels);
     let build = build.map_err(|error| anyhow::Error::new(error).context("--ptx"))?;
+    let runs = held(&build.file, |run| build.has(&run.kernel), runs, true)?;
+    Ok((Front::Ptx(Box::new(build)), runs))
+}
+
+/// Those of the runs whose kernels `ptx` has, if the user named it: all others are left out. The built-in PTX has them all.
+pub(super) fn on_build(matches: &ArgMatches, ptx: &Ptx, runs: Vec<Run>) -> Result<Vec<Run>, Usage> {
+    let Some(file) = matches.get_one::<String>("ptx").filter(|_| !runs.is_empty()) else { return Ok(runs) };
+    let entries = ptx.entries();
+    // A process that goes on after a fault leaves the same out, and its parent has said so.
+    let is_first = !matches!(matches.try_get_one::<usize>("from"), Ok(Some(_)));
+    held(file, |run| entries.contains_key(run.kernel.name), runs, is_first)
+}
+
+/// The runs that a file of PTX has; says how many it lacks, if it is to.
+fn held(file: &str, has: impl Fn(&Run) -> bool, mut runs: Vec<Run>, says: bool) -> Result<Vec<Run>, Usage> {
     let names = |runs: &[Run]| runs.iter().map(|run| run.kernel.name).collect::<BTreeSet<_>>();
     let asked = names(&runs);
-    runs.retain(|run| build.has(&run.kernel));
+    runs.retain(has);
     let has = names(&runs);
     let lacks: Vec<_> = asked.difference(&has).copied().collect();
     if has.is_empty() {
         let shown = lacks[..lacks.len().min(3)].join(", ");
         let more = if lacks.len() > 3 { format!(" and {} more", lacks.len() - 3) } else { String::new() };
-        return Err(anyhow::anyhow!("--ptx {}: it has none of the kernels asked for: {shown}{more}", build.file).into());
+        return Err(anyhow::anyhow!("--ptx {file}: it has none of the kernels asked for: {shown}{more}").into());
     }
-    if !lacks.is_empty() {
-        let (count, all, file) = (lacks.len(), asked.len(), &build.file);
+    if says && !lacks.is_empty() {
+        let (count, all) = (lacks.len(), asked.len());
         report::say(&format!("{file} has {} of the {all} kernels asked for; {count} are left out.", has.len()));
     }
-    Ok((Front::Ptx(Box::new(build)), runs))
+    Ok(runs)
 }
 
 /// Refuses options that mean nothing on the machine that was asked for by name; `of_gpu` are those of a GPU alone.

@@ -5,7 +5,7 @@ use super::gpu::{Work, on_gpu};
 use super::options::{from, on, ptx, selection, verbose};
 use super::output::{Exports, Output};
 use super::selection::{
-    On, chosen_machine, fronts, load_ptx, on_ptx, refuse_idle, runs, runs_on_gpu, simulator_options,
+    On, chosen_machine, fronts, load_ptx, on_build, on_ptx, refuse_idle, runs, runs_on_gpu, simulator_options,
 };
 use super::simulate::simulate_all;
 use crate::bench::Asked;
@@ -76,7 +76,7 @@ pub(super) fn run(suite: &Suite, matches: &ArgMatches) -> Result<bool> {
     let simulated = if is_source { simulated } else { Vec::new() };
     // The same cases on all machines: large sizes are for measuring.
     let on_gpu_too = gpu.as_ref().map(|gpu| runs_on_gpu(suite, matches, Sizes::Small, gpu.facts().sm_count));
-    let on_gpu_too = on_gpu_too.transpose()?.unwrap_or_default();
+    let on_gpu_too = on_build(matches, &ptx, on_gpu_too.transpose()?.unwrap_or_default())?;
     let exports = if child.is_some() { Exports::default() } else { Exports::open(matches)? };
     let mut output = Output::new(
         "verify",

@@ -41,7 +41,7 @@ pub fn prediction_table(rows: &[Row]) -> String {
     let notes = format!(
         "Predicted from simulated counts and a description of the chip; {measured} measured. In brackets how far a count is \
          from the hardware's.\n\
-         Confidence: high for a family that was measured on this chip (an H200's times were off by 3.1 % in the median), \
+         Confidence: high for a family that was measured on this chip (an H200's times were off by 3.3 % in the median), \
          medium for any other kernel, low where something had to be assumed."
     );
     let mut text = Score::of(rows).to_string();

@@ -1,7 +1,8 @@
 //! Dirty lines of the L2: which stay, when they are written back, and what that costs the DRAM.
 //!
 //! About half of a set's lines stay dirty (probe `in_step`). Of lines with partially written sectors only two do (probe `write_backs`);
-//! before one is written back, the L2 reads the missing bytes from DRAM. A row activate serves all dirty lines of the row (probe `pages`).
+//! before one is written back, the L2 reads the missing bytes of all its sectors from DRAM, at once. A row activate serves all dirty
+//! lines of the row (probe `pages`).
 
 use super::super::timeline::{Kind, Track};
 use super::Memory;
@@ -47,10 +48,12 @@ impl Memory {
         self.traffic.dram_write_sectors += f64::from(dirty);
         self.completed_sectors += f64::from(partial);
         let home = self.map.home(line.number);
-        self.serve_slice(home, line.number, 0, f64::from(partial) * self.constants.l2_completion_cycles);
-        let completion = if partial != 0 { self.dram.read_cycles(line.number, partial) } else { 0.0 };
+        // All that the line lacks at once.
+        let completion = if partial != 0 { self.constants.l2_completion_cycles } else { 0.0 };
+        self.serve_slice(home, line.number, 0, completion);
+        let reading = if partial != 0 { self.dram.read_cycles(line.number, partial) } else { 0.0 };
         let activate = if line.row_activated { 0.0 } else { self.activate_row(&line) };
-        let cycles = completion + self.dram.transfer_cycles(dirty) + activate;
+        let cycles = reading + self.dram.transfer_cycles(dirty) + activate;
         let bank = self.map.bank(line.number);
         let begins = self.dram.occupy(bank, cycles, self.now, self.now);
         let channel = Track::Channel(bank / self.constants.dram_banks);
